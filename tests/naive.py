@@ -1,6 +1,7 @@
 """Slow, obvious versions of the package's fast functions, and shared test data."""
 
 import itertools
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -25,6 +26,39 @@ def stationary(transition):
     n = len(transition)
     system = np.vstack([transition.T - np.eye(n), np.ones(n)])
     return np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
+
+
+def exact_stationary(transition):
+    """The stationary distribution of an irreducible chain in fractions, whose rows sum to one by their diagonals."""
+    n = len(transition)
+    p = [[Fraction(entry) for entry in row] for row in transition]
+    # Columns of mu (p - I) = 0 without the last one, which the sum replaces; Gauss-Jordan elimination.
+    for i in range(n):
+        p[i][i] = -sum(p[i][:i] + p[i][i + 1 :])
+    system = [[*(p[j][i] for j in range(n)), Fraction(0)] for i in range(n - 1)] + [[Fraction(1)] * (n + 1)]
+    for k in range(n):
+        pivot = next(i for i in range(k, n) if system[i][k])
+        system[k], system[pivot] = system[pivot], system[k]
+        system[k] = [entry / system[k][k] for entry in system[k]]
+        for i in range(n):
+            if i != k:
+                system[i] = [a - system[i][k] * b for a, b in zip(system[i], system[k], strict=True)]
+    return [float(row[-1]) for row in system]
+
+
+def eliminated(transition):
+    """The elimination of Grassmann, Taksar and Heyman, number by number."""
+    p, n = transition.tolist(), len(transition)
+    for k in range(n - 1, 0, -1):
+        leaving = sum(p[k][:k])
+        for i in range(k):
+            p[i][k] /= leaving
+            for j in range(k):
+                p[i][j] += p[i][k] * p[k][j]
+    mu = [1.0]
+    for k in range(1, n):
+        mu.append(sum(mu[i] * p[i][k] for i in range(k)))
+    return [entry / sum(mu) for entry in mu]
 
 
 def truncated_value(transition, reward, discount, steps):

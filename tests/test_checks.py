@@ -2,9 +2,13 @@
 
 import copy
 import dataclasses
+import warnings
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from hypothesis import given, settings
@@ -123,7 +127,8 @@ def invalid_values(function: str, name: str, value):
 
 
 def invalid_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
-    arrays = [value + 0j, value.astype(str), value.astype(object), value > 0, np.ma.masked_array(value)]
+    arrays = [value + 0j, value.astype(str), value > 0, np.ma.masked_array(value, mask=value == value.flat[0])]
+    arrays += [np.where(value == value.flat[0], other, value.astype(object)) for other in (None, "a", True)]
     arrays += [value[..., :0], [[1], [1, 2]], np.zeros(value.shape, "datetime64[D]")]
     if place not in ANY_LENGTH:
         arrays.append(value[..., :-1])
@@ -139,12 +144,17 @@ def invalid_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
 def forms(value):
     """All accepted forms of a valid value."""
     if isinstance(value, bool | int):
-        return st.sampled_from([value, np.asarray(value)[()]])
+        return st.sampled_from([value, np.asarray(value)[()], np.asarray(value), torch.tensor(value)])
     if isinstance(value, float):
-        return st.sampled_from([value, np.float64(value), np.float32(value)])
+        return st.sampled_from([value, np.float64(value), np.float32(value), np.asarray(value), torch.tensor(value)])
+    if isinstance(value, str):
+        return st.sampled_from([value, np.asarray(value)])
     if isinstance(value, np.ndarray):
         swapped = value.astype(value.dtype.newbyteorder(">"))
-        return st.sampled_from([value, value.tolist(), swapped, value.copy(order="F"), value[..., ::-1][..., ::-1]])
+        arrays = [value, value.tolist(), swapped, value.copy(order="F"), value[..., ::-1][..., ::-1]]
+        return st.sampled_from(
+            [*arrays, value.astype(object), np.ma.masked_array(value), torch.from_numpy(value.copy())]
+        )
     return st.just(value)
 
 
@@ -227,11 +237,114 @@ def test_rounded_probabilities_are_normalised_with_a_warning(written):
         ([0.123456, 0.5, 0.376546], "1.000002"),
         ([0.5000000011, 0.25, 0.25], "1.000000001"),
         ([0.5, 5e-324, 0.499], "0.999"),
+        ([0, 0.499, 0.499], "0.998"),
+        ([0.0, 0.0, 0.0], "0"),
+        (np.array([0, 0.5, 0.4], np.float32), "0.900000006"),
     ],
 )
 def test_rows_that_do_not_sum_to_one_are_refused_with_their_sum(row, total):
     with pytest.raises(ValueError, match=rf"^transition\[2\] sums to {total}, not to one; correct the row"):
-        ictd.stationary_distribution([[0.125, 0.5, 0.375], [0, 0, 1], row])
+        ictd.stationary_distribution(np.array([[0.125, 0.5, 0.375], [0, 0, 1], row], np.asarray(row).dtype))
+
+
+def grid(side):
+    """A random walk on a grid, whose steps over the edge are left out: rows of corners sum to 0.5."""
+    line = np.eye(side, k=1) + np.eye(side, k=-1)
+    return (np.kron(line, np.eye(side)) + np.kron(np.eye(side), line)) / 4
+
+
+@pytest.mark.parametrize(
+    ("row", "states", "dtype"),
+    [
+        (lambda n: grid(32)[0], 1024, np.float64),
+        (lambda n: np.eye(n)[1] * 0.9, 200, np.float64),
+        (lambda n: np.zeros(n), 2000, np.float64),
+        (lambda n: np.zeros(n), 2000, np.float16),
+        (lambda n: np.eye(n)[1] * 0.9, 2000, np.float16),
+        (lambda n: np.full(n, 0.001), 900, np.float64),
+    ],
+)
+def test_rounding_is_that_of_the_entries_that_are_not_zero(row, states, dtype):
+    """However many states there are, and never more than 0.01."""
+    chain = np.full((states, states), 1 / states, dtype)
+    chain[:] = np.eye(states)[0]
+    chain[1] = row(states)
+    with pytest.raises(ValueError, match=r"^transition\[1\] sums to 0.*, not to one; correct the row"):
+        ictd.stationary_distribution(chain)
+
+
+def test_percentages_divided_by_100_are_decimals():
+    """The rating table of CreditMetrics (1997), in percent, and random tables in percent with two digits."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        exact = rng.dirichlet(np.ones(7), 7)
+        percent = np.round(100 * exact, 2)
+        decimals = np.array([[float(f"{entry:.2f}e-2") for entry in row] for row in percent])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = ictd.stationary_distribution(decimals)
+            for given in (percent / 100, percent * 0.01, (percent / 100).astype(np.float32)):
+                tolerance = ROUNDING if given.dtype == np.float64 else 1e-4
+                np.testing.assert_allclose(ictd.stationary_distribution(given), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("entry", [-2.8e-17, -1e-10])
+def test_negative_probabilities_are_clipped_within_rounding(entry):
+    chain = ictd.Tasks([[1 - entry, entry], [0.5, 0.5]], [0, 0], behaviour=[0.5, 0.5]).transition
+    np.testing.assert_allclose(chain[0, 0], [1, 0], rtol=1e-9)
+    assert (chain >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: ictd.stationary_distribution([[1.1, -0.1], [0, 1]]),
+            r"^transition\[0, 1\] is -0.1, which is not a prob",
+        ),
+        (
+            lambda: ictd.stationary_distribution([[np.nan, 1], [0, 1]]),
+            r"^transition\[0, 0\] is nan, which is not a prob",
+        ),
+        (lambda: ictd.value_function(np.eye(2), [0, np.inf], 0.5), r"^reward\[1\] is inf, which is not finite"),
+        (lambda: ictd.generator([0, -3], "loop", 3, "tasks"), r"^seed"),
+        (
+            lambda: ictd.value_function(np.eye(2), np.ma.masked_equal([1.0, 2.0], 2), 0.5),
+            "^reward is .* masked entries",
+        ),
+        (lambda: ictd.value_function(np.eye(2), [0, 0], np.ma.masked), "^discount is --"),
+    ],
+)
+def test_the_value_that_is_refused_is_shown(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_fractions_and_decimals_are_numbers():
+    thirds = [[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 7), Fraction(6, 7)]]
+    np.testing.assert_allclose(ictd.stationary_distribution(thirds), [3 / 17, 14 / 17], rtol=ROUNDING)
+    tenths = [[Decimal("0.3"), Decimal("0.7")], [Decimal("0.1"), 0.9]]
+    np.testing.assert_allclose(ictd.stationary_distribution(tenths), [1 / 8, 7 / 8], rtol=ROUNDING)
+    assert ictd.stationary_distribution([[0, 1], [1, 0]]).tolist() == [0.5, 0.5]
+
+
+def test_labels_of_states_must_agree():
+    p, r, names = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([1.0, 0.0]), ["a", "b"]
+    table, rewards = pandas.DataFrame(p, names, names), pandas.Series(r, names)
+    np.testing.assert_array_equal(ictd.value_function(table, rewards, 0.5), ictd.value_function(p, r, 0.5))
+    np.testing.assert_array_equal(ictd.value_function(table, r, 0.5), ictd.value_function(p, r, 0.5))
+    assert len(ictd.Tasks(table, rewards, features=pandas.DataFrame(p, names), behaviour=rewards * 0 + 0.5)) == 1
+    other = names[::-1]
+    for wrong in (table[other], table.loc[other], pandas.DataFrame(p, columns=names)):
+        with pytest.raises(
+            ValueError, match=r"^transition.columns is .*, and transition.index is .* \(transition.to_numpy"
+        ):
+            ictd.stationary_distribution(wrong)
+    for name in ("reward", "stationary", "features", "behaviour"):
+        given = {"transition": table, "reward": rewards}
+        given[name] = (table if name == "features" else rewards).loc[other]
+        with pytest.raises(ValueError, match=rf"^{name}.index is \['b', 'a'\], and transition.index is \['a', 'b'\]"):
+            ictd.Tasks(**given)
 
 
 @pytest.mark.parametrize(

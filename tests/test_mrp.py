@@ -38,18 +38,121 @@ def test_stationary_distribution_of_known_chains(transition, stationary):
     np.testing.assert_allclose(ictd.stationary_distribution(transition), stationary, rtol=ROUNDING)
 
 
-@pytest.mark.parametrize("reducible", [[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
-def test_a_reducible_chain_is_refused_with_its_index(reducible):
-    with pytest.raises(ValueError, match=r"^transition\[1\] is reducible"):
-        ictd.stationary_distribution(np.array([[[0.5, 0.5], [0.5, 0.5]], reducible]))
-
-
 def test_values_satisfy_the_bellman_equation():
     """Leading axes broadcast."""
     tasks = ictd.sample_tasks("loop", 6, 4, rng())
     v = ictd.value_function(tasks.transition[:, None], tasks.reward, 0.97)
     bellman = tasks.reward + 0.97 * np.einsum("isj,iks->ikj", tasks.transition.mT, v)
     np.testing.assert_allclose(v, bellman, atol=ROUNDING * 100)
+
+
+# Boyan's chain (Machine Learning 49, 2002): states 12, ..., 0 in this order, of which the last ends the episode.
+BOYAN, BOYAN_REWARD = np.zeros((13, 13)), np.array([-3.0] * 11 + [-2, 0])
+for state in range(11):
+    BOYAN[state, state + 1 : state + 3] = 0.5
+BOYAN[11, 12] = 1
+
+
+def test_values_of_chains_with_an_end():
+    value = ictd.value_function(BOYAN, BOYAN_REWARD, discount=1, episodic=True)
+    np.testing.assert_allclose(value, -2.0 * np.arange(12, -1, -1), rtol=ROUNDING, atol=ROUNDING)
+    # Sutton and Barto's random walk of 19 states, with the rewards -1 and 1 at its ends.
+    walk, reward = (np.eye(19, k=1) + np.eye(19, k=-1)) / 2, np.zeros(19)
+    reward[[0, -1]] = -0.5, 0.5
+    value = ictd.value_function(walk, reward, 1, episodic=True)
+    np.testing.assert_allclose(value, np.arange(-9, 10) / 10, rtol=ROUNDING, atol=ROUNDING)
+    # An end is a state of value 0 that is never left.
+    absorbing = np.pad(walk, (0, 1))
+    absorbing[:, -1] = 1 - absorbing.sum(axis=1)
+    found = ictd.value_function(walk, reward, 0.9, episodic=True)
+    np.testing.assert_allclose(found, ictd.value_function(absorbing, np.append(reward, 0), 0.9)[:-1], rtol=ROUNDING)
+
+
+def test_rows_of_episodes_are_kept_in_narrow_types():
+    """What is left of float32 rows is no rounding, and rows that sum to one up to rounding are normalised."""
+    rows = np.array([[0.1, 0.3, 0.5], [0.1, 0.6, 0.3], [0, 0, 0]], np.float32)
+    tasks = ictd.Tasks(rows, [0, 0, 0], episodic=True)
+    np.testing.assert_allclose(1 - tasks.transition[0].sum(axis=1), [0.1, 0, 1], atol=1e-7)
+    assert abs(tasks.transition[0, 1].sum() - 1) < ROUNDING
+
+
+LONG = np.array([[0, 1.0], [1 - 2e-8, 0]])  # It ends after 10^8 steps on average.
+
+
+@pytest.mark.parametrize(
+    ("transition", "discount", "episodic", "message"),
+    [
+        (np.eye(2), 1, False, r"discount is 1; give a number from 0 to 1 - 2\^-26"),
+        (np.eye(2), 1, True, r"transition\[0\] is the row of a state from which episodes never end"),
+        ([[0, 0.5], [0, 1]], 1.0, True, r"transition\[1\] is the row of a state from which episodes never end"),
+        (np.zeros((2, 2)), 1.1, True, "discount is 1.1; give a number from 0 to 1"),
+        (LONG, 1, True, r"transition\[0\] is the row of a state from which episodes take more than 2\^26 steps"),
+        ([[0, 0.5], [0, 1]], 0.5, False, "if the rest ends an episode, give episodic=True"),
+    ],
+)
+def test_values_without_a_limit_are_refused(transition, discount, episodic, message):
+    with pytest.raises(ValueError, match=message):
+        ictd.value_function(transition, [1, 1], discount, episodic)
+
+
+def test_values_of_endless_episodes_are_discounted():
+    np.testing.assert_allclose(ictd.value_function([[0, 0.5], [0, 1]], [1, 1], 0.5, True), [1.5, 2], rtol=ROUNDING)
+
+
+def test_tasks_with_episodes():
+    walk = (np.eye(5, k=1) + np.eye(5, k=-1)) / 2
+    start = np.eye(5)[2]
+    tasks = ictd.Tasks(np.stack([walk, walk]), np.zeros((2, 5)), episodic=True, start=start)
+    np.testing.assert_allclose(tasks.stationary, [np.array([1, 2, 3, 2, 1]) / 9] * 2, rtol=ROUNDING)
+    assert repr(tasks[1:]) == "<Tasks: 1 tasks, 5 states, with episodes>"
+    assert tasks[1:].episodic and tasks[1:].start.tolist() == [start.tolist()]
+    single = ictd.Tasks(walk, np.zeros(5), tasks.stationary[0], episodic=True, start=start)
+    np.testing.assert_array_equal(single.stationary, tasks.stationary[:1])
+    assert not ictd.Tasks(HALVES, REWARD).episodic and list(vars(ictd.Tasks(HALVES, REWARD))) == [
+        "transition",
+        "reward",
+        "stationary",
+    ]
+
+
+def test_bairds_counterexample_is_a_task():
+    """The target policy stays in the last of seven states, and the behaviour visits all equally often (Baird, 1995)."""
+    features = np.hstack([2 * np.eye(7), np.ones((7, 1))])
+    features[6, 6:] = 1, 2
+    target = np.tile(np.eye(7)[6], (7, 1))
+    tasks = ictd.Tasks(target, np.zeros(7), features=features, behaviour=np.full(7, 1 / 7))
+    np.testing.assert_array_equal(tasks.stationary, [[0, 0, 0, 0, 0, 0, 1]])
+    np.testing.assert_allclose(tasks.visited, 1 / 7, rtol=ROUNDING)
+    two_classes = ictd.Tasks(np.eye(2), np.zeros(2), [0.5, 0.5], behaviour=[0.25, 0.75])
+    np.testing.assert_array_equal(two_classes.stationary, [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("slow", [1e-2, 1e-6, 1e-10, 1e-14])
+def test_a_given_stationary_distribution_is_compared_with_that_of_the_chain(slow):
+    """Also if the chain is nearly decomposable, so that a wrong one hardly changes."""
+    chain = np.array([[1 - slow, slow], [2 * slow, 1 - 2 * slow]])
+    ictd.Tasks(chain, [0, 0], [2 / 3, 1 / 3])
+    ictd.Tasks(chain.astype(np.float32) if slow > 1e-7 else chain, [0, 0], np.array([2 / 3, 1 / 3], np.float32))
+    for wrong in ([0.5, 0.5], [0.666, 0.334], [1, 0]):
+        with pytest.raises(
+            ValueError, match=r"^stationary\[0\] is not stationary; that of the chain is \[0.666\d* 0.333"
+        ):
+            ictd.Tasks(chain, [0, 0], wrong)
+    # Blocks of two states: within a block all is well.
+    blocks = np.kron(chain, np.full((2, 2), 0.5))
+    ictd.Tasks(blocks, np.zeros(4), [1 / 3, 1 / 3, 1 / 6, 1 / 6])
+    with pytest.raises(ValueError, match="is not stationary"):
+        ictd.Tasks(blocks, np.zeros(4), np.full(4, 0.25))
+
+
+def test_a_function_can_give_one_chain():
+    """As the message for a chain in place of an environment says."""
+    p, r = [[0.9, 0.1], [0.2, 0.8]], [1.0, 0.0]
+    for wrong in (p, np.array(p), ictd.Tasks(p, r)):
+        with pytest.raises(ValueError, match=r"^env is .* such as lambda states, size, rng: \(\[p\] \* size, "):
+            ictd.TaskDistribution(wrong, r)
+    tasks = ictd.TaskDistribution(lambda states, size, rng: ([p] * size, [r] * size), states=2).sample(3, rng())
+    np.testing.assert_array_equal(tasks.transition, [p] * 3)
 
 
 def test_msve_of_a_known_case():
@@ -158,6 +261,12 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "number of states is 1"),
         (lambda: ictd.Tasks(HALVES, REWARD, [[0.9, 0.1]]), r"stationary\[0\] is not stationary"),
         (lambda: ictd.Tasks([[0.5 + 1.1e-9, 0.5], [0.5, 0.5]], [0, 0]), r"transition\[0\] sums to 1.000000001"),
+        (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[0\], \[1\]"),
+        (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0]), r"transition\[0\] stays in one state .* episodic=True"),
+        (lambda: ictd.Tasks(HALVES, REWARD, start=[0.5, 0.5]), "start is .*; give episodic=True"),
+        (lambda: ictd.Tasks(HALVES, REWARD, episodic=True), r"transition\[0, 0\] is the row of .* never end"),
+        (lambda: ictd.Tasks(HALVES / 2, REWARD, [[0.4, 0.6]], episodic=True), r"is not stationary"),
+        (lambda: ictd.Tasks(HALVES, REWARD, behaviour=[[[0, 1], [0, 1]]]), r"behaviour\[0, 0\] never visits"),
     ],
 )
 def test_invalid_tasks_are_refused(call, message):

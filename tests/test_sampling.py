@@ -112,6 +112,27 @@ def test_batch_statistics_have_the_right_means():
     assert_means(batches.return_sums, batch * mu * naive.truncated_value(p, r, discount, tau))
 
 
+@pytest.mark.parametrize("behaviour", [None, [0.5, 0.25, 0.25]])
+def test_steps_of_episodes_have_the_right_means(behaviour):
+    p = np.array([[0.2, 0.5, 0.1], [0, 0, 0], [0, 0.75, 0.25]])
+    single = ictd.Tasks(p, np.zeros(3), episodic=True, start=[0.5, 0, 0.5], behaviour=behaviour)
+    tasks = ictd.Tasks(
+        *([array] * 4000 for array in (p, np.zeros(3))),
+        behaviour=None if behaviour is None else [behaviour] * 4000,
+        episodic=True,
+        start=[0.5, 0, 0.5],
+    )
+    states, next_states = ictd.sample_steps(tasks, 6, generator())
+    to_end = np.column_stack([p, 1 - p.sum(axis=1)])
+    expected = single.visited[0][:, None] * to_end
+    for step in range(6):
+        assert_means(np.eye(12)[4 * states[:, step] + next_states[:, step]], expected.ravel())
+    if behaviour is None:
+        ended = next_states[:, :-1] == 3
+        np.testing.assert_array_equal(states[:, 1:][~ended], next_states[:, :-1][~ended])
+        assert_means(np.eye(3)[states[:, 1:][ended]], np.array([0.5, 0, 0.5]))
+
+
 def test_transition_counts_equal_naive():
     paths, lengths = np.random.default_rng(0).integers(0, 3, (5, 8)), np.array([1, 7, 3, 6, 2])
     counts = transition_counts(paths[:, :-1], paths[:, 1:], lengths, 3)
@@ -126,6 +147,7 @@ def batches_with(name, value):
     return ictd.BatchStatistics(**fields)
 
 
+EPISODES = ictd.Tasks([[0, 0.5], [0, 0]], [0, 0], episodic=True)
 ONES, PAIRS = np.ones((1, 2), int), np.eye(2, dtype=int)[None]
 NEGATIVE = np.array([[[2, -1], [0, 1]]])
 
@@ -134,6 +156,8 @@ NEGATIVE = np.array([[[2, -1], [0, 1]]])
     ("call", "message"),
     [
         (lambda tasks: ictd.sample_paths(tasks, -1, generator()), "steps is -1"),
+        (lambda tasks: ictd.sample_paths(EPISODES, 3, generator()), "tasks has episodes; sample_steps says"),
+        (lambda tasks: ictd.unroll(EPISODES, 3, 0.9, 5, generator()), "tasks has episodes; pretraining takes"),
         (lambda tasks: ictd.BatchStatistics(ONES, NEGATIVE, ONES * 1.0), r"transitions\[0, 0, 1\]"),
         (lambda tasks: ictd.BatchStatistics(ONES * 0, PAIRS * 0, ONES * 0.0), r"visits\[0\] has no visits"),
         (lambda tasks: batches_with("return_sums", np.nan), r"return_sums\[2, 0\]"),

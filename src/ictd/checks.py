@@ -24,6 +24,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from functools import wraps
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -36,8 +37,8 @@ import numpy as np
 ArrayLike = np.ndarray | Any
 Function = TypeVar("Function", bound=Callable)
 Class = TypeVar("Class", bound=type)
-# Largest deviation of a row sum from one that counts as rounding in float64.
-ROW_SUM_TOLERANCE = 1e-9
+# Largest deviation of a row sum from one that counts as rounding in float64, and in narrower types and decimals.
+ROW_SUM_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 0.01
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
 LARGEST = 2**31 - 1
 MAX = sys.float_info.max
@@ -108,11 +109,18 @@ def _validator(hint: Any) -> Callable:
 
 
 def _apply(validators: dict[str, Callable], values: dict) -> dict:
-    sizes = {}
+    """Replace values by validated ones, and return the bound sizes, to which flags of the call are added."""
+    values.update({name: _scalar(value) for name, value in values.items()})
+    sizes = {name: value for name, value in values.items() if isinstance(value, bool)}
     for name, validator in validators.items():
         if name in values:
             values[name] = validator(name, values[name], sizes)
     return sizes
+
+
+def _scalar(value: object) -> object:
+    """The number in an array without axes, such as one from a file or a torch scalar; other values as they are."""
+    return value.item() if getattr(value, "ndim", None) == 0 and not np.ma.is_masked(value) else value
 
 
 def integer(least: int, most: int = LARGEST) -> Callable:
@@ -136,6 +144,13 @@ def number(least: float = -MAX, most: float = MAX, words: str = "that is finite"
         return float(value)
 
     return check
+
+
+def discount_of(name: str, value: object, sizes: dict) -> float:
+    """Validate a discount, which may be above ``LARGEST_DISCOUNT`` if the call has ``episodic=True``."""
+    rounding = "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)"
+    most, words = (1, "from 0 to 1") if sizes.get("episodic") else (LARGEST_DISCOUNT, rounding)
+    return number(0, most, words)(name, value, sizes)
 
 
 def choice(names: Iterable[str]) -> Callable:
@@ -198,7 +213,7 @@ def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable
 
     def check(name, value, sizes):
         numbers = _as_array(name, value, shape, sizes, "iu")
-        refuse(name, (numbers < least) | (numbers > most), f"is not from {least} to {most}")
+        refuse(name, (numbers < least) | (numbers > most), f"is {{}}, not from {least} to {most}", numbers)
         return numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
 
     return check
@@ -224,38 +239,44 @@ def array(shape: str, finite: bool = True) -> Callable:
     def check(name, value, sizes):
         numbers = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
         if finite:
-            refuse(name, ~np.isfinite(numbers), "is not finite")
+            refuse(name, ~np.isfinite(numbers), "is {}, which is not finite", numbers)
         return numbers
 
     return check
 
 
-def probabilities(shape: str) -> Callable:
+def probabilities(shape: str, may_end: bool = False) -> Callable:
     """Make a validator that takes probability distributions along the last axis and returns them as float64.
 
     Arrays of a narrower type, such as float32, are normalised.  So are decimal numbers that were rounded to three or
-    more significant digits, such as those of a CSV file, with a warning.
+    more significant digits, such as those of a CSV file, with a warning.  Negative numbers that rounding explains
+    become 0.
+
+    If ``may_end`` is True, and the call has ``episodic=True``, rows may sum to less than one: the rest is the
+    probability that the episode ends.
     """
 
     def check(name, value, sizes):
         given = _as_array(name, value, shape, sizes, "iuf")
         rows = given.astype(np.float64, copy=False)
-        tolerance = row_sum_tolerance(given)
-        refuse(name, ~(rows >= 0), "is not a probability")
+        if not (rows >= 0).all():
+            rounding = max(ROW_SUM_TOLERANCE, rounding_of_type(given))
+            refuse(name, ~(rows >= -rounding), "is {}, which is not a probability", given)
+            rows = np.maximum(rows, 0)
         sums = np.asarray(row_sums(rows))
-        off = np.abs(sums - 1) > tolerance
+        tolerance = row_sum_tolerance(given)
+        off = sums - 1 > tolerance if may_end and sizes.get("episodic") else ~(np.abs(sums - 1) <= tolerance)
         if off.any():
-            _warn_of_rounding(name, given, sums, off)
-        return rows / sums[..., None] if off.any() or tolerance > ROW_SUM_TOLERANCE else rows
+            _warn_of_rounding(name, given, sums, off, may_end)
+        scaled = off | (np.abs(sums - 1) <= tolerance) if rounding_of_type(given) else off
+        return rows / np.where(scaled, sums, 1)[..., None] if scaled.any() else rows
 
     return check
 
 
 # Types of arguments that many functions have.
 Count = Annotated[int, integer(1)]
-Discount = Annotated[
-    float, number(0, LARGEST_DISCOUNT, "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)")
-]
+Discount = Annotated[float, discount_of]
 # Subnormal numbers are excluded, because dividing them can give 0.
 Positive = Annotated[float, number(least=sys.float_info.min, words="above 0 (at least 2.3e-308)")]
 NotNegative = Annotated[float, number(least=0, words="of at least 0")]
@@ -265,32 +286,50 @@ Seeds = Annotated[int | Sequence[int], either(integer(0), distinct(integers("S",
 Features = Annotated[ArrayLike, array("*, n, d")]
 
 
-def refuse(name: str, bad: np.ndarray, problem: str) -> None:
-    """Raise a ValueError that names the first entry of an array that ``bad`` marks, if there is such an entry."""
+def refuse(name: str, bad: np.ndarray, problem: str, values: np.ndarray | None = None) -> None:
+    """Raise a ValueError that names the first entry of an array that ``bad`` marks, if there is such an entry.
+
+    The entry of ``values`` takes the place of "{}" in ``problem``.
+    """
     if bad.any():
+        place = tuple(np.argwhere(bad)[0])
+        problem = problem if values is None else problem.format(abbreviated(values[place]))
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {problem}.")
 
 
-def row_sum_tolerance(given: np.ndarray) -> float:
-    """Largest deviation of a row sum from one that counts as rounding in the type of an array."""
-    narrow = given.dtype.kind == "f" and given.dtype.itemsize < 8
-    return given.shape[-1] * float(np.finfo(given.dtype).eps) if narrow else ROW_SUM_TOLERANCE
+def row_sum_tolerance(given: np.ndarray) -> np.ndarray | float:
+    """Largest deviation of each row sum from one that counts as rounding in the type of an array."""
+    error = rounding_of_type(given)
+    return _rounding(given, error) if error else ROW_SUM_TOLERANCE
 
 
-def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.ndarray) -> None:
+def rounding_of_type(given: Any) -> float:
+    """Relative rounding error of the entries of an array of a type that is narrower than float64, and 0 otherwise."""
+    dtype = np.asarray(given).dtype
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize < 8 else 0.0
+
+
+def _rounding(given: np.ndarray, error: float) -> np.ndarray:
+    """Largest deviation of each row sum from one if every number other than 0 has an error."""
+    return np.minimum(np.count_nonzero(given, axis=-1) * error, LARGEST_TOLERANCE)
+
+
+def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.ndarray, may_end: bool) -> None:
     """Warn that rows are normalised if rounding to decimal digits explains their sums; otherwise raise a ValueError.
 
     ``off`` marks the sums that differ from one.  A probability that is rounded to k significant digits has an error of
     at most 10^-k / 2.
     """
     digits = significant_digits(given)
-    rounding = given.shape[-1] * (0.5 * 10.0**-digits + np.finfo(float).eps)
-    far = off & (np.abs(sums - 1) > rounding)
-    shown_sums = f"sums to {sums[far if far.any() else off][0]:.10g}"
-    refuse(name, far, f"{shown_sums}, not to one; correct the row, or divide it by its sum")
+    far = off & ~(np.abs(sums - 1) <= _rounding(given, 0.5 * 10.0**-digits + np.finfo(float).eps))
+    total = sums[far if far.any() else off][0]
+    remedy = "correct the row, or divide it by its sum"
+    if may_end and total < 1:
+        remedy += "; if the rest ends an episode, give episodic=True"
+    refuse(name, far, f"sums to {total:.10g}, not to one; {remedy}")
     place = np.argwhere(off)[0].tolist() if off.ndim else ""
     warnings.warn(
-        f"{name}{place} {shown_sums}, as its probabilities are rounded to {digits} digits; "
+        f"{name}{place} sums to {total:.10g}, as its probabilities are rounded to {digits} digits; "
         f"such rows are divided by their sums.",
         stacklevel=5,
     )
@@ -299,15 +338,17 @@ def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.nd
 def significant_digits(numbers: np.ndarray) -> int:
     """Least number of significant decimal digits, from 3 to 15, with which all numbers from 0 to 1 can be written.
 
-    It is 15 if they need more.
+    It is 15 if they need more.  Numbers may differ from decimals by a few roundings of their type, such as percentages
+    that were divided by 100.
     """
-    positive = numbers[(numbers > 0) & (numbers <= 1)]
+    positive = numbers[(numbers > 0) & (numbers <= 1)].astype(np.float64)
+    roundings = 4 * float(np.finfo(numbers.dtype if numbers.dtype.kind == "f" else np.float64).eps)
     exponents = np.floor(np.log10(positive))
     # Powers overflow for subnormal numbers, which then need all digits.
     with np.errstate(over="ignore", invalid="ignore"):
         for digits in range(3, 15):
             powers = 10.0 ** (digits - 1 - exponents)
-            if np.array_equal((np.rint(positive * powers) / powers).astype(numbers.dtype), positive):
+            if (np.abs(np.rint(positive * powers) / powers - positive) <= roundings * positive).all():
                 return digits
     return 15
 
@@ -329,14 +370,48 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     ``kinds`` are characters of NumPy's ``dtype.kind``: "i" and "u" for whole numbers, "f" for floats.
     """
     try:
-        converted = np.asarray(value)
+        converted = _of_numbers(np.asarray(value))
     except Exception:
         converted = np.empty(0, object)
-    if converted.dtype.kind not in kinds or np.ma.isMaskedArray(value):
+    if converted.dtype.kind not in kinds:
         words = "real" if "f" in kinds else "whole"
         raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words} numbers.")
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
+    compare_labels(name, value, shape, sizes)
     return converted
+
+
+def _of_numbers(converted: np.ndarray) -> np.ndarray:
+    """Convert an array of objects that are numbers, such as fractions, to an array of whole numbers or floats."""
+    if converted.dtype != object or not converted.size:
+        return converted
+    kinds = {type(entry) for entry in converted.flat}
+    if all(issubclass(kind, Integral) and kind is not bool for kind in kinds):
+        return converted.astype(np.int64)
+    if all(issubclass(kind, (Real, Decimal)) and kind is not bool for kind in kinds):
+        return converted.astype(np.float64)
+    return converted
+
+
+def compare_labels(name: str, value: object, shape: str, sizes: dict) -> None:
+    """Refuse a pandas table or series whose labels of the states, axes "n", are not those seen before in a call.
+
+    The labels are added to ``sizes``.
+    """
+    axes = getattr(value, "axes", None)
+    if not isinstance(axes, list):
+        return
+    for letter, axis, place in zip(shape.split(", ")[-len(axes) :], axes, ("index", "columns"), strict=False):
+        if letter == "n":
+            labels = list(axis)
+            known_place, known = sizes.setdefault("labels", (f"{name}.{place}", labels))
+            if labels != known:
+                raise ValueError(
+                    f"{name}.{place} is {abbreviated(labels)}, and {known_place} is {abbreviated(known)}; order both"
+                    f" alike, or give arrays without labels ({name}.to_numpy())."
+                )
 
 
 def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:

@@ -18,12 +18,16 @@ from typing import Annotated, Self
 import numpy as np
 
 from ictd.checks import (
+    LARGEST_DISCOUNT,
+    ROW_SUM_TOLERANCE,
     ArrayLike,
     Count,
     Discount,
+    Flag,
     abbreviated,
     array,
     choice,
+    compare_labels,
     either,
     function_or,
     integer,
@@ -31,11 +35,13 @@ from ictd.checks import (
     optional,
     probabilities,
     refuse,
-    row_sum_tolerance,
+    rounding_of_type,
+    row_sums,
     validate,
     validate_fields,
     validated,
 )
+from ictd.elimination import stationary_rows, steps_from
 
 States = Annotated[int, integer(2)]
 Threshold = Annotated[float, number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded")]
@@ -57,7 +63,9 @@ class TaskArrays:
     def __getitem__(self, tasks: slice) -> Self:
         if not isinstance(tasks, slice):
             raise ValueError(f"{abbreviated(tasks)} is no slice of tasks; write [3:4] for task 3.")
-        return self.unchecked(**{name: np.ascontiguousarray(field[tasks]) for name, field in vars(self).items()})
+        arrays = {name: field for name, field in vars(self).items() if isinstance(field, np.ndarray)}
+        selected = {name: np.ascontiguousarray(field[tasks]) for name, field in arrays.items()}
+        return self.unchecked(**vars(self) | selected)
 
     def _validate(self) -> None:
         """Validate arrays with leading axes "...": one axis of tasks, or none for a single task, which gets one."""
@@ -65,7 +73,8 @@ class TaskArrays:
         if len(lead) > 1 or 0 in lead:
             raise ValueError(f"the arrays have leading axes {lead}; give one axis of tasks, or none for a single task.")
         if not lead:
-            vars(self).update({name: field[None] for name, field in vars(self).items() if field is not None})
+            arrays = {name: field for name, field in vars(self).items() if isinstance(field, np.ndarray)}
+            vars(self).update({name: field[None] for name, field in arrays.items()})
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,8 @@ class Tasks(TaskArrays):
     transition : (N, n, n) array, row-stochastic
     reward : (N, n) array
     stationary : (N, n) array, optional
-        Stationary distributions mu.  By default they are computed from ``transition``.
+        Stationary distributions mu.  By default they are computed by ``stationary_distribution``.  A chain with several
+        closed classes needs them.
     features : (n, d) array for all tasks, or (N, n, d) array, optional
         Features phi(s) of the states.  By default they are one-hot, with d = n.  Shared features are stored for each
         task.
@@ -88,13 +98,19 @@ class Tasks(TaskArrays):
         Distribution of the states that batches and contexts visit, or a chain of these states; their next states come
         from ``transition`` all the same.  By default the states are those of the task's own chain (on-policy).
         It is stored as a chain; a distribution is the chain that draws each state from it.
+    episodic : bool
+        Whether rows of ``transition`` may sum to less than one.  The rest is the probability that the episode ends
+        after the step from this state.
+    start : (n,) array for all tasks, or (N, n) array, optional
+        Distribution of the first states of episodes, uniform by default.
 
     Raises
     ------
     ValueError
-        If shapes do not match, an entry is not finite or not a probability, a row does not sum to one, a chain is
-        reducible, ``stationary`` is not stationary, all features of a task are zero, or a behaviour never visits some
-        state.
+        If shapes do not match, an entry is not finite or not a probability, a row does not sum to one, ``stationary``
+        is not stationary, or missing for a chain with several closed classes, all features of a task are zero, or a
+        behaviour never visits some state.  If a chain without episodes or behaviour ends in one state forever.  If an
+        episode may go on forever.
 
     Examples
     --------
@@ -106,50 +122,70 @@ class Tasks(TaskArrays):
     array([[7.57, 4.86]])
     """
 
-    transition: Annotated[ArrayLike, probabilities("..., n, n")]
+    transition: Annotated[ArrayLike, probabilities("..., n, n", may_end=True)]
     reward: Annotated[ArrayLike, array("..., n")]
     stationary: Annotated[ArrayLike, optional(probabilities("..., n"))] = None
     features: Annotated[ArrayLike, optional(array("..., n, d"))] = None
     behaviour: Annotated[ArrayLike, optional(probabilities("..., n, n"))] = None
+    episodic: Flag = False
+    start: Annotated[ArrayLike, optional(probabilities("..., n"))] = None
 
     def __post_init__(self):
-        given = [self.transition] if self.stationary is None else [self.transition, self.stationary]
         self._spread_out()
+        rounding = max(map(rounding_of_type, (self.transition, self.stationary)))
         self._validate()
         integer(2)("the number of states", self.states, {})
+        chain = self.transition
+        if self.episodic:
+            start = np.full(self.reward.shape, 1 / self.states) if self.start is None else self.start
+            vars(self)["start"] = start
+            chain = restarting(self.transition, start)
+        stationary = stationary_rows(chain, "transition", self.stationary)
         if self.stationary is None:
-            vars(self)["stationary"] = stationary_distribution(self.transition)
-        moved = np.einsum("is,isj->ij", self.stationary, self.transition)
-        rounding = max(row_sum_tolerance(np.asarray(rows)) for rows in given)
-        off = (np.abs(moved - self.stationary) > rounding).any(axis=1)
-        refuse("stationary", off, "is not stationary: its transitions change it")
+            vars(self)["stationary"] = stationary
+        # Relative errors of the entries of a chain, but for the diagonal, are multiplied by 2n at most.
+        limit = max(ROW_SUM_TOLERANCE, 2 * self.states * rounding)
+        off = (np.abs(self.stationary - stationary) > limit).any(axis=1)
+        refuse("stationary", off, "is not stationary; that of the chain is {}", stationary)
+        if self.behaviour is None and not self.episodic:
+            remedy = "for episodes, set the row to 0 and give episodic=True; otherwise give a behaviour"
+            forever = (self.stationary == 1).any(axis=1)
+            refuse("transition", forever, f"stays in one state forever, which contexts would show alone; {remedy}")
         if self.features is not None:
             refuse("features", (self.features == 0).all(axis=(1, 2)), "are all zero")
         if self.behaviour is not None:
-            never = (self.behaviour == 0).all(axis=1)  # (N, n)
+            vars(self)["_visited"] = stationary_rows(self.behaviour, "behaviour")
+            never = self.visited == 0
             refuse("behaviour", never, "never visits this state (task, state); every state must be visited")
-            vars(self)["_visited"] = stationary_distribution(self.behaviour, "behaviour")
-        # Fields that are None remain class attributes, so that vars(tasks) holds arrays only, which slices select.
-        for name in ("features", "behaviour"):
-            if getattr(self, name) is None:
+        # Fields with default values remain class attributes, so that on-policy tasks of the paper have three arrays.
+        for name in ("features", "behaviour", "start", "episodic"):
+            if getattr(self, name) is None or getattr(self, name) is False:
                 del vars(self)[name]
 
     def _spread_out(self) -> None:
-        """Give each task its own features, and write a distribution of visited states as a chain."""
-        for name in ("transition", "features", "behaviour"):
+        """Give each task its own features and first states, and write a distribution of visited states as a chain."""
+        labels = {}
+        shapes = {"transition": "n, n", "stationary": "n", "features": "n, d", "behaviour": "n, n", "start": "n"}
+        for name, shape in shapes.items():
             optional(array("...", finite=False))(name, getattr(self, name), {})
+            compare_labels(name, getattr(self, name), shape, labels)
         lead = np.shape(self.transition)[:-2]
-        features, behaviour = self.features, self.behaviour
-        if features is not None and np.ndim(features) == 2 and lead:
-            vars(self)["features"] = np.broadcast_to(features, (*lead, *np.shape(features)))
+        for name, axes in (("features", 2), ("start", 1)):
+            shared = getattr(self, name)
+            if shared is not None and np.ndim(shared) == axes and lead:
+                vars(self)[name] = np.broadcast_to(shared, (*lead, *np.shape(shared)))
+        behaviour = self.behaviour
         if behaviour is not None and np.ndim(behaviour) == len(lead) + 1:
             rows = np.asarray(behaviour)[..., None, :]
             vars(self)["behaviour"] = np.broadcast_to(rows, (*rows.shape[:-2], rows.shape[-1], rows.shape[-1]))
+        if self.start is not None and not self.episodic:
+            raise ValueError("start is the distribution of the first states of episodes; give episodic=True, too.")
 
     def __repr__(self) -> str:
         features = "" if self.features is None else f", {self.dimension} features"
         behaviour = "" if self.behaviour is None else ", with a behaviour"
-        return f"<Tasks: {len(self)} tasks, {self.states} states{features}{behaviour}>"
+        episodes = ", with episodes" if self.episodic else ""
+        return f"<Tasks: {len(self)} tasks, {self.states} states{features}{behaviour}{episodes}>"
 
     @property
     def states(self) -> int:
@@ -167,19 +203,55 @@ class Tasks(TaskArrays):
         return self.stationary if self.behaviour is None else vars(self)["_visited"]
 
 
+def restarting(transition: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Chains (..., n, n) of the states of all episodes: after the end of one, the next begins.
+
+    Raises a ValueError if an episode may go on forever.
+    """
+    _refuse_endless(transition)
+    return transition + end_probabilities(transition)[..., None] * start[..., None, :]
+
+
+def end_probabilities(transition: np.ndarray) -> np.ndarray:
+    """Probabilities (..., n) that the episode ends after a step, by the row sums of an array (..., n, n)."""
+    rest = 1 - row_sums(transition)
+    return np.where(rest > ROW_SUM_TOLERANCE, rest, 0.0)
+
+
+def _refuse_endless(transition: np.ndarray) -> None:
+    """Raise a ValueError if a state of a chain (..., n, n) does not reach the end of an episode."""
+    ends = end_probabilities(transition) > 0
+    endless = np.zeros(ends.shape, bool)
+    for place in np.ndindex(ends.shape[:-1]):
+        endless[place] = steps_from(transition[place].T > 0, np.flatnonzero(ends[place])) < 0
+    remedy = "if it is terminal, set its row to zeros"
+    refuse("transition", endless, f"is the row of a state from which episodes never end; {remedy}")
+
+
 @validate
 def stationary_distribution(
-    transition: Annotated[ArrayLike, probabilities("..., n, n")], name: str = "transition"
+    transition: Annotated[ArrayLike, probabilities("..., n, n", may_end=True)],
+    name: str = "transition",
+    episodic: Flag = False,
+    start: Annotated[ArrayLike, probabilities("*, n")] | None = None,
 ) -> np.ndarray:
-    """Compute the stationary distributions of irreducible chains, with mu p = mu.
+    """Compute the stationary distributions of chains, with mu p = mu.
 
-    The Grassmann-Taksar-Heyman elimination adds, multiplies and divides non-negative numbers only, so each entry has
-    full relative precision (Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).
+    Transient states have the probability 0.  The elimination of Grassmann, Taksar and Heyman gives each entry full
+    relative precision (``ictd.elimination``).
+
+    The stationary distribution of a task with episodes is that of the states in a long series of episodes, which all
+    begin with a state from ``start``.
 
     Parameters
     ----------
     transition : (..., n, n) array, row-stochastic
     name : str, what a message calls the array
+    episodic : bool
+        Whether rows may sum to less than one.  The rest is the probability that the episode ends.  A rest below 10^-9
+        counts as rounding.
+    start : (..., n) array, optional
+        Distribution of the first states of episodes, uniform by default; leading axes broadcast.
 
     Returns
     -------
@@ -188,30 +260,29 @@ def stationary_distribution(
     Raises
     ------
     ValueError
-        If a row is not a distribution, or a chain is reducible.  The message has its index.
+        If a row is not a distribution, a chain has several closed classes, which are sets of states that are never
+        left, or an episode may go on forever.  The message has the index of the chain.
+
+    Examples
+    --------
+    >>> import ictd
+    >>> ictd.stationary_distribution([[0.0, 0.5], [0.0, 0.0]], episodic=True, start=[1.0, 0.0]).round(3)
+    array([0.667, 0.333])
     """
-    states = transition.shape[-1]
-    # (n, n, chains): NumPy is fast along the last axis if it is long.  Python's sum adds the rows in order, so that the
-    # rounding of one chain does not depend on the number of chains.
-    work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for k in range(states - 1, 0, -1):
-            work[:k, k] /= sum(work[k, :k])
-            work[:k, :k] += work[:k, k, None] * work[k, None, :k]
-        mu = np.ones((states, work.shape[-1]))
-        for k in range(1, states):
-            mu[k] = sum(mu[:k] * work[:k, k])
-        mu /= sum(mu)
-    stationary = np.array(mu.T, order="C").reshape(transition.shape[:-1])
-    refuse(name, ~(stationary > 0).all(axis=-1), "is reducible: some state cannot be reached from every other")
-    return stationary
+    if episodic:
+        states = transition.shape[-1]
+        transition = restarting(transition, np.full(states, 1 / states) if start is None else start)
+    elif start is not None:
+        raise ValueError("start is the distribution of the first states of episodes; give episodic=True, too.")
+    return stationary_rows(transition, name)
 
 
 @validate
 def value_function(
-    transition: Annotated[ArrayLike, probabilities("*, n, n")],
+    transition: Annotated[ArrayLike, probabilities("*, n, n", may_end=True)],
     reward: Annotated[ArrayLike, array("*, n")],
     discount: Discount,
+    episodic: Flag = False,
 ) -> np.ndarray:
     """Compute the true values v = (I - gamma p)^{-1} r (appendix, proof of Theorem 1).
 
@@ -220,7 +291,9 @@ def value_function(
     transition : (..., n, n) array, row-stochastic
     reward : (..., n) array; leading axes broadcast
     discount : float, gamma, from 0 to 1 - 2^-26
-        Closer to 1, the rounding error of a value is larger than a reward.
+        Closer to 1, the rounding error of a value is larger than a reward.  With ``episodic`` it may be up to 1.
+    episodic : bool
+        Whether rows may sum to less than one.  The rest is the probability that the episode ends; the value is 0 then.
 
     Returns
     -------
@@ -229,10 +302,36 @@ def value_function(
     Raises
     ------
     ValueError
-        If a row is not a distribution, a reward is not finite, or the discount is out of range.
+        If a row is not a distribution, a reward is not finite, or the discount is out of range.  If the discount is
+        above 1 - 2^-26, and an episode may go on forever or has an expected length of more than 2^26 steps.
+
+    Examples
+    --------
+    The random walk of 5 states, which ends at both sides (Sutton and Barto, Reinforcement Learning, example 6.2):
+
+    >>> import numpy as np
+    >>> import ictd
+    >>> walk = (np.eye(5, k=1) + np.eye(5, k=-1)) / 2
+    >>> reward = [0, 0, 0, 0, 0.5]  # The expected reward of each step.
+    >>> (6 * ictd.value_function(walk, reward, discount=1, episodic=True)).round(6)
+    array([1., 2., 3., 4., 5.])
     """
-    identity = np.eye(transition.shape[-1])
-    return np.linalg.solve(identity - discount * transition, reward[..., None])[..., 0]
+    system = np.eye(transition.shape[-1]) - discount * transition
+    if discount > LARGEST_DISCOUNT:
+        _refuse_endless(transition)
+        _refuse_long_episodes(system)
+    return np.linalg.solve(system, reward[..., None])[..., 0]
+
+
+def _refuse_long_episodes(system: np.ndarray) -> None:
+    """Raise a ValueError if rounding errors exceed rewards in values of tasks (..., n, n), for I - gamma p."""
+    try:
+        lengths = np.linalg.solve(system, np.ones((*system.shape[:-1], 1)))[..., 0]
+    except np.linalg.LinAlgError:
+        lengths = np.full(system.shape[:-1], np.inf)
+    long = ~((lengths > 0.5) & (lengths <= 1 / (1 - LARGEST_DISCOUNT)))
+    problem = "is the row of a state from which episodes take more than 2^26 steps on average"
+    refuse("transition", long, f"{problem}; give a lower discount")
 
 
 @validate
@@ -374,6 +473,11 @@ FILES_READ: dict[str, tuple[str, ...]] = {}
 
 def environment(name: str, value: object, sizes: dict) -> object:
     """Validate an environment, which is a function or a key of ``ENVIRONMENTS``."""
+    if not isinstance(value, str) and not callable(value):
+        raise ValueError(
+            f"{name} is {abbreviated(value)}; give the name of an environment or a function that draws tasks, such as"
+            " lambda states, size, rng: ([p] * size, [r] * size) for one chain p with the rewards r."
+        )
     return function_or(choice(ENVIRONMENTS))(name, value, sizes)
 
 
@@ -459,6 +563,11 @@ def sample_tasks(env: Env, states: States, size: Count, rng: np.random.Generator
     >>> tasks.transition.shape, tasks.reward.shape
     ((1000, 5, 5), (1000, 5))
     """
+    return Tasks(*_drawn(env, states, size, rng, **options))
+
+
+def _drawn(env: str | Environment, states: int, size: int, rng: np.random.Generator, **options) -> tuple:
+    """Transition probabilities and rewards that an environment draws."""
     function = env if callable(env) else ENVIRONMENTS[env]
     try:
         drawn = function(states, size, rng, **options)
@@ -476,7 +585,7 @@ def sample_tasks(env: Env, states: States, size: Count, rng: np.random.Generator
             f"environment {name_of(env)!r} returned arrays of shapes {np.shape(transition)} and {np.shape(reward)};"
             f" they must be {(size, states, states)} and {(size, states)}."
         )
-    return Tasks(transition, reward)
+    return drawn
 
 
 def name_of(env: str | Environment) -> str:
@@ -541,7 +650,7 @@ class TaskDistribution:
 
     def sample(self, size: int, rng: np.random.Generator) -> Tasks:
         """Draw ``size`` tasks."""
-        tasks = sample_tasks(self.env, self.states, size, rng, **self.options)
+        transition, reward = _drawn(self.env, self.states, size, rng, **self.options)
         features, behaviour = self.features, self.behaviour
         if isinstance(features, int):
             features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))
@@ -554,9 +663,7 @@ class TaskDistribution:
                     f" {size} and states = {self.states}."
                 )
         if callable(behaviour):
-            behaviour = behaviour(tasks.transition, rng)
+            behaviour = behaviour(np.asarray(transition), rng)
         elif behaviour is not None:
             behaviour = np.broadcast_to(behaviour, (size, *behaviour.shape))
-        if features is None and behaviour is None:
-            return tasks
-        return Tasks(tasks.transition, tasks.reward, tasks.stationary, features, behaviour)
+        return Tasks(transition, reward, features=features, behaviour=behaviour)

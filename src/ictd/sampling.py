@@ -15,7 +15,7 @@ import numpy as np
 from ictd.checks import ArrayLike, Count, Discount, array, integer, integers, refuse, row_sums, validate, validated
 from ictd.jumps import fill_returns
 from ictd.kernels import kernel
-from ictd.mrp import TaskArrays, Tasks
+from ictd.mrp import TaskArrays, Tasks, end_probabilities
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ def unroll(
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If a number is out of range, or tasks have episodes.
     """
+    _refuse_episodes(tasks, "pretraining takes tasks that never end")
     for_steps, for_returns = rng.spawn(2)
     transitions = sample_transitions(tasks, batch_size, for_steps)
     visits = visits_of(transitions)
@@ -147,8 +148,9 @@ def sample_paths(tasks: Tasks, steps: Annotated[int, integer(0)], rng: np.random
     Raises
     ------
     ValueError
-        If a number is out of range.
+        If a number is out of range, or tasks have episodes.
     """
+    _refuse_episodes(tasks, "sample_steps says where each episode ends")
     return _trajectories(tasks.transition, tasks.stationary, rng.random((len(tasks), steps + 1)))
 
 
@@ -158,6 +160,9 @@ def sample_steps(tasks: Tasks, steps: Count, rng: np.random.Generator) -> tuple[
 
     On-policy they are the steps of one trajectory of ``sample_paths``.  If the tasks have a behaviour, the states S_t
     are a trajectory of its chain, and the next state of each is drawn from the task's own chain.
+
+    If the tasks have episodes, the end of an episode is the next state n.  The state after it, of the next step, is the
+    start of another episode.  The first state is drawn from the stationary distribution, so it is seldom a start.
 
     Parameters
     ----------
@@ -169,21 +174,47 @@ def sample_steps(tasks: Tasks, steps: Count, rng: np.random.Generator) -> tuple[
     Returns
     -------
     states : (N, m) int array
-    next_states : (N, m) int array
+    next_states : (N, m) int array, n at the end of an episode
 
     Raises
     ------
     ValueError
         If a number is out of range.
     """
-    if tasks.behaviour is None:
+    if tasks.behaviour is None and not tasks.episodic:
         paths = sample_paths(tasks, steps, rng)
         return paths[:, :-1], paths[:, 1:]
+    if tasks.behaviour is None:
+        return _episodes(tasks, rng.random((len(tasks), steps + 1)))
     uniforms = rng.random((len(tasks), 2, steps))
     states = _trajectories(tasks.behaviour, tasks.visited, uniforms[:, 0])
     next_states = np.empty_like(states)
-    fill_next_states(_cumulative(tasks.transition), states, uniforms[:, 1], next_states)
+    fill_next_states(_cumulative(_with_end(tasks)), states, uniforms[:, 1], next_states)
     return states, next_states
+
+
+def _episodes(tasks: Tasks, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """States and next states (N, m) of episodes one after the other, by numbers (N, m+1) in [0, 1).
+
+    They are a trajectory of the chain of 2n states in which n + s stands for s as the first state of an episode.
+    """
+    n, ends = tasks.states, end_probabilities(tasks.transition)
+    onwards = np.concatenate([tasks.transition, ends[:, :, None] * tasks.start[:, None]], axis=2)
+    first = np.concatenate([tasks.stationary, np.zeros_like(tasks.stationary)], axis=1)
+    paths = _trajectories(np.concatenate([onwards, onwards], axis=1), first, uniforms)
+    return paths[:, :-1] % n, np.minimum(paths[:, 1:], n)
+
+
+def _with_end(tasks: Tasks) -> np.ndarray:
+    """Transition probabilities (N, n, n); if tasks have episodes, (N, n, n+1) with those of the end."""
+    if not tasks.episodic:
+        return tasks.transition
+    return np.concatenate([tasks.transition, end_probabilities(tasks.transition)[:, :, None]], axis=2)
+
+
+def _refuse_episodes(tasks: Tasks, reason: str) -> None:
+    if tasks.episodic:
+        raise ValueError(f"tasks has episodes; {reason}.")
 
 
 def _trajectories(transition: np.ndarray, initial: np.ndarray, uniforms: np.ndarray) -> np.ndarray:

@@ -1,0 +1,160 @@
+"""Stationary distributions of Markov chains, by the elimination of Grassmann, Taksar and Heyman.
+
+The elimination adds, multiplies and divides non-negative numbers only, so each entry has full relative precision
+(Grassmann, Taksar and Heyman, Operations Research 33(5), 1985).  It removes the states n-1, ..., 1 one by one: the
+chain that is watched only in the states below k goes from i to j with the probability
+
+    p(i, j) + p(i, k) p(k, j) / sum_{l < k} p(k, l).
+
+A chain with transient states is reduced to its closed class, a set of states that all reach each other and no others.
+"""
+
+import numpy as np
+
+from ictd.checks import abbreviated
+
+# The exponent of 0 in numbers x 2^e, below all others.
+NEVER = -(2**30)
+
+
+def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None = None) -> np.ndarray:
+    """Compute the stationary distributions of chains, which are 0 for transient states.
+
+    Parameters
+    ----------
+    transition : (..., n, n) array, row-stochastic
+    name : str, what a message calls the array
+    masses : (..., n) array, optional
+        For chains with several closed classes: distributions that give each class its probability.
+
+    Returns
+    -------
+    stationary : (..., n) array
+
+    Raises
+    ------
+    ValueError
+        If a chain has several closed classes, and there are no masses.  The message names the classes.
+    """
+    try:
+        return _eliminated(transition)
+    except FloatingPointError:  # In at least one of the chains.
+        stationary = np.zeros(transition.shape[:-1])
+    for place in np.ndindex(stationary.shape[:-1]):
+        classes = closed_classes(transition[place])
+        if len(classes) > 1 and masses is None:
+            named = ", ".join(abbreviated(states.tolist()) for states in classes[:3])
+            raise ValueError(
+                f"{name}{list(place) or ''} has {len(classes)} closed classes of states, {named}"
+                f"{', ...' * (len(classes) > 3)}, so that its stationary distribution is not unique."
+            )
+        for states in classes:
+            mass = 1.0 if masses is None else masses[place][states].sum()
+            stationary[place][states] = mass * _of_class(transition[place][np.ix_(states, states)])
+    return stationary
+
+
+def _of_class(transition: np.ndarray) -> np.ndarray:
+    """Stationary distribution (n,) of an irreducible chain (n, n)."""
+    try:
+        return _eliminated(transition)
+    except FloatingPointError:
+        return _eliminated_with_exponents(transition)
+
+
+def _eliminated(transition: np.ndarray) -> np.ndarray:
+    """Stationary distributions (..., n) of chains (..., n, n).
+
+    Raises a FloatingPointError if a chain is reducible, or a number is too large or too small for a float.
+    """
+    states = transition.shape[-1]
+    # (n, n, chains): NumPy is fast along the last axis if it is long.  Python's sum adds the rows in order, so that the
+    # rounding of one chain does not depend on the number of chains.
+    work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
+    with np.errstate(all="raise"):
+        for k in range(states - 1, 0, -1):
+            work[:k, k] /= sum(work[k, :k])
+            (to,), (origin,) = work[k, :k].any(axis=-1).nonzero(), work[:k, k].any(axis=-1).nonzero()
+            if 4 * len(to) * len(origin) > k**2:
+                work[:k, :k] += work[:k, k, None] * work[k, None, :k]
+            else:  # The same sums without products that are 0.
+                work[np.ix_(origin, to)] += work[origin, k][:, None] * work[k, to]
+        mu = np.ones((states, work.shape[-1]))
+        for k in range(1, states):
+            mu[k] = sum(mu[:k] * work[:k, k])
+        mu /= sum(mu)
+    if not (mu > 0).all():
+        raise FloatingPointError("a state is transient")
+    return np.array(mu.T, order="C").reshape(transition.shape[:-1])
+
+
+def _eliminated_with_exponents(transition: np.ndarray) -> np.ndarray:
+    """Stationary distribution (n,) of an irreducible chain (n, n), in numbers x 2^e with 0.5 <= x < 1, or x = 0.
+
+    Entries below 5e-324 become 0 in the end.
+    """
+    states = len(transition)
+    x, e = _number(transition, 0)
+    for k in range(states - 1, 0, -1):
+        (to,), (origin,) = np.nonzero(x[k, :k]), np.nonzero(x[:k, k])
+        leaving, leaving_e = _total(x[k, to], e[k, to])
+        x[origin, k], e[origin, k] = _number(x[origin, k] / leaving, e[origin, k] - leaving_e)
+        block = np.ix_(origin, to)
+        through = np.outer(x[origin, k], x[k, to])
+        through_e = e[origin, k, None] + e[k, to]
+        largest = np.maximum(e[block], through_e)
+        x[block], e[block] = _number(
+            _ldexp(x[block], e[block] - largest) + _ldexp(through, through_e - largest), largest
+        )
+    mu, mu_e = np.ones(states), np.zeros(states, np.int64)
+    for k in range(1, states):
+        (origin,) = np.nonzero(x[:k, k])
+        mu[k], mu_e[k] = _total(mu[origin] * x[origin, k], mu_e[origin] + e[origin, k])
+    total, total_e = _total(mu, mu_e)
+    return _ldexp(mu / total, mu_e - total_e)
+
+
+def _number(x: np.ndarray, e: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
+    """Write x 2^e with 0.5 <= x < 1, or x = 0."""
+    fraction, shift = np.frexp(x)
+    return fraction, np.where(fraction > 0, e + shift.astype(np.int64), NEVER)
+
+
+def _total(x: np.ndarray, e: np.ndarray) -> tuple[float, int]:
+    """Sum of positive numbers x 2^e, in the same form."""
+    return _number(_ldexp(x, e - e.max()).sum(), e.max())
+
+
+def _ldexp(x: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """The floats x 2^e."""
+    with np.errstate(under="ignore"):
+        return np.ldexp(x, e)
+
+
+def closed_classes(transition: np.ndarray) -> list[np.ndarray]:
+    """Find the closed classes of a chain (n, n): the sets of states that all reach each other and no other states."""
+    leads = transition > 0
+    settled = np.zeros(len(leads), bool)  # States that reach a class that was found.
+    classes = []
+    while not settled.all():
+        state = np.argmin(settled)
+        while True:
+            steps, origins = steps_from(leads, state), steps_from(leads.T, state)
+            beyond = np.where(origins < 0, steps, -1)  # States that are reached, and do not lead back.
+            if (beyond < 0).all():
+                break
+            state = np.argmax(beyond)
+        classes.append(np.flatnonzero(steps >= 0))
+        settled |= origins >= 0
+    return classes
+
+
+def steps_from(leads: np.ndarray, start: np.ndarray | int) -> np.ndarray:
+    """Least numbers of steps (n,) to all states from one or more states, or -1, if ``leads`` (n, n) has the steps."""
+    steps = np.full(len(leads), -1)
+    frontier, count = np.atleast_1d(start), 0
+    while len(frontier):
+        steps[frontier] = count
+        count += 1
+        frontier = np.flatnonzero(leads[frontier].any(axis=0) & (steps < 0))
+    return steps

@@ -1,0 +1,135 @@
+"""Stationary distributions: hard chains against exact fractions, closed classes, and restarts after episodes."""
+
+from fractions import Fraction
+
+import naive
+import numpy as np
+import pytest
+from tolerances import ROUNDING
+
+import ictd
+from ictd.elimination import _eliminated, _eliminated_with_exponents, closed_classes
+
+
+def walk(states, up):
+    """A random walk between two walls, up with one probability and down otherwise."""
+    return up * move(states, 1) + (1 - up) * move(states, -1)
+
+
+def move(states, step):
+    to = np.clip(np.arange(states) + step, 0, states - 1)
+    return np.eye(states)[to]
+
+
+@pytest.mark.parametrize("states", [30, 400, 700])
+@pytest.mark.parametrize("order", ["down", "up", "mixed"])
+def test_a_walk_with_drift_has_a_geometric_distribution(states, order):
+    """Entries from 8/9 to below the smallest float, which are 0."""
+    expected = np.array([float(Fraction(8, 9) / 9**k / (1 - Fraction(1, 9) ** states)) for k in range(states)])
+    labels = np.arange(states)
+    if order != "down":
+        labels = labels[::-1] if order == "up" else np.random.default_rng(states).permutation(states)
+    stationary = ictd.stationary_distribution(walk(states, 0.1)[np.ix_(labels, labels)])
+    np.testing.assert_allclose(stationary, expected[labels], rtol=ROUNDING, atol=1e-300)
+
+
+def test_a_barrier_that_no_float_measures_is_crossed():
+    """Down to a wall, up to the other one: half of the time is spent at each, and 9^-400 of it between."""
+    down, up = walk(800, 0.1), walk(800, 0.9)
+    chain = np.where(np.arange(800)[:, None] < 400, down, up)
+    half = np.array([4 / 9**k / 9 for k in range(300)])
+    stationary = ictd.stationary_distribution(chain)
+    np.testing.assert_allclose(stationary[:300], half, rtol=ROUNDING)
+    np.testing.assert_allclose(stationary[::-1][:300], half, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_hard_chains_equal_exact_fractions(seed):
+    """Sparse chains with probabilities from 1e-30 to 1, so that some states are visited 1e-60 of the time."""
+    rng = np.random.default_rng(seed)
+    states = int(rng.integers(2, 9))
+    weights = 10.0 ** rng.uniform(-30, 0, (states, states)) * (rng.random((states, states)) < 0.6)
+    weights += np.roll(np.eye(states), 1, axis=1) * 10.0 ** rng.uniform(-30, 0, states)
+    chain = weights / weights.sum(axis=1, keepdims=True)
+    exact = naive.exact_stationary(chain)
+    np.testing.assert_allclose(ictd.stationary_distribution(chain), exact, rtol=ROUNDING)
+    np.testing.assert_allclose(_eliminated_with_exponents(chain), exact, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("env", ["boyan", "loop"])
+def test_skipping_zeros_changes_no_bit(env):
+    """The elimination, literally."""
+    chains = ictd.sample_tasks(env, 12, 5, np.random.default_rng(0)).transition
+    for chain, found in zip(chains, _eliminated(chains), strict=True):
+        np.testing.assert_array_equal(found, naive.eliminated(chain))
+
+
+def test_transient_states_are_never_visited():
+    np.testing.assert_array_equal(ictd.stationary_distribution([[0.5, 0.5], [0.0, 1.0]]), [0, 1])
+    chain = [[0.5, 0.25, 0.25, 0], [0, 0.5, 0, 0.5], [0, 0, 1 - 1e-12, 1e-12], [0, 0.25, 0, 0.75]]
+    several = np.array([chain, np.full((4, 4), 0.25)])[None]
+    np.testing.assert_allclose(ictd.stationary_distribution(several)[0, 0], [0, 1 / 3, 0, 2 / 3], rtol=ROUNDING)
+    np.testing.assert_allclose(ictd.stationary_distribution(several)[0, 1], 0.25, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_closed_classes_equal_those_of_the_transitive_closure(seed):
+    chain = np.random.default_rng(seed).random((12, 12)) < 0.1
+    chain |= np.eye(12, dtype=bool)
+    reached = np.linalg.matrix_power(chain.astype(int), 12) > 0
+    expected = {frozenset(np.flatnonzero(row)) for s, row in enumerate(reached) if reached[row, s].all()}
+    assert {frozenset(states) for states in closed_classes(chain * 1.0)} == expected
+
+
+@pytest.mark.parametrize(
+    ("transition", "message"),
+    [
+        (np.eye(2), r"^transition has 2 closed classes of states, \[0\], \[1\], so"),
+        (np.eye(2000), r"^transition has 2000 closed classes of states, \[0\], \[1\], \[2\], \.\.\., so"),
+        (
+            [[[0.5, 0.5], [0.5, 0.5]], [[1, 0], [0, 1]]],
+            r"^transition\[1\] has 2 closed classes",
+        ),
+        (
+            [[0, 1, 0, 0], [1, 0, 0, 0], [0.5, 0, 0, 0.5], [0, 0, 0, 1]],
+            r"\[0, 1\], \[3\], so that its stationary distribution is not unique\.$",
+        ),
+    ],
+)
+def test_several_closed_classes_are_refused_with_their_states(transition, message):
+    with pytest.raises(ValueError, match=message):
+        ictd.stationary_distribution(transition)
+
+
+def test_episodes_are_visited_as_often_as_their_expected_steps():
+    """The share of visits of a state is start' (I - p)^-1, divided by its sum."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(6), (3, 5))[..., :5]
+    start = rng.dirichlet(np.ones(5))
+    visits = start @ np.linalg.inv(np.eye(5) - p)
+    found = ictd.stationary_distribution(p, episodic=True, start=start)
+    np.testing.assert_allclose(found, visits / visits.sum(axis=-1, keepdims=True), rtol=ROUNDING)
+    uniform = ictd.stationary_distribution(p, episodic=True)
+    np.testing.assert_allclose(uniform, ictd.stationary_distribution(p, episodic=True, start=np.full(5, 0.2)))
+
+
+def test_states_that_no_episode_reaches_are_never_visited():
+    chain = [[0, 0.5, 0], [0, 0, 0], [1, 0, 0]]
+    found = ictd.stationary_distribution(chain, episodic=True, start=[1, 0, 0])
+    np.testing.assert_allclose(found, [2 / 3, 1 / 3, 0], rtol=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ictd.stationary_distribution([[0, 0.5], [0, 1]], episodic=True), r"transition\[1\] .* never end; if"),
+        (lambda: ictd.stationary_distribution([[0, 0.5], [0, 0]]), r"sums to 0.5, .* give episodic=True"),
+        (lambda: ictd.stationary_distribution([[0, 0], [0, 0]]), r"sums to 0, .* give episodic=True"),
+        (lambda: ictd.stationary_distribution([[0, 0.5], [0, 1.2]], episodic=True), r"transition\[1\] sums to 1.2"),
+        (lambda: ictd.stationary_distribution(np.eye(2), start=[0, 1]), "start is .*; give episodic=True"),
+        (lambda: ictd.stationary_distribution([[0, 0], [0, 0]], episodic=True, start=[0, 0.5]), "start sums to 0.5"),
+    ],
+)
+def test_invalid_episodes_are_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
