@@ -149,7 +149,7 @@ class Tasks(TaskArrays):
         refuse("stationary", off, "is not stationary; that of the chain is {}", stationary)
         if self.behaviour is None and not self.episodic:
             remedy = "for episodes, set the row to 0 and give episodic=True; otherwise give a behaviour"
-            forever = (self.stationary == 1).any(axis=1)
+            forever = (self.stationary > 0).sum(axis=1) == 1
             refuse("transition", forever, f"stays in one state forever, which contexts would show alone; {remedy}")
         if self.features is not None:
             refuse("features", (self.features == 0).all(axis=(1, 2)), "are all zero")
