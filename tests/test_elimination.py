@@ -72,6 +72,13 @@ def test_transient_states_are_never_visited():
     np.testing.assert_allclose(ictd.stationary_distribution(several)[0, 1], 0.25, rtol=ROUNDING)
 
 
+def test_a_transient_state_changes_no_other_chain():
+    chains = ictd.sample_tasks("loop", 4, 9, np.random.default_rng(0)).transition
+    expected = ictd.stationary_distribution(chains)
+    chains[[2, 7]], expected[[2, 7]] = np.eye(4)[3], np.eye(4)[3]
+    np.testing.assert_array_equal(ictd.stationary_distribution(chains), expected)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_closed_classes_equal_those_of_the_transitive_closure(seed):
     chain = np.random.default_rng(seed).random((12, 12)) < 0.1

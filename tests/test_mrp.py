@@ -263,6 +263,7 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.Tasks([[0.5 + 1.1e-9, 0.5], [0.5, 0.5]], [0, 0]), r"transition\[0\] sums to 1.000000001"),
         (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[0\], \[1\]"),
         (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0]), r"transition\[0\] stays in one state .* episodic=True"),
+        (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0], [0.5, 0.5]), r"chain is \[0. 1.\]"),
         (lambda: ictd.Tasks(HALVES, REWARD, start=[0.5, 0.5]), "start is .*; give episodic=True"),
         (lambda: ictd.Tasks(HALVES, REWARD, episodic=True), r"transition\[0, 0\] is the row of .* never end"),
         (lambda: ictd.Tasks(HALVES / 2, REWARD, [[0.4, 0.6]], episodic=True), r"is not stationary"),

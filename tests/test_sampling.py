@@ -133,6 +133,25 @@ def test_steps_of_episodes_have_the_right_means(behaviour):
         assert_means(np.eye(3)[states[:, 1:][ended]], np.array([0.5, 0, 0.5]))
 
 
+def test_contexts_of_episodes_have_an_end():
+    """Enumerated contexts give the values, and averages over sampled ones are those of the visits with restarts."""
+    walk, reward, start = (np.eye(4, k=1) + np.eye(4, k=-1)) / 2, np.array([0, 0, 0, 0.5]), np.eye(4)[1]
+    features = generator().normal(size=(4, 4))
+    tasks = ictd.Tasks([walk] * 2000, [reward] * 2000, features=features, episodic=True, start=start)
+    value = ictd.value_function(walk, reward, 1, episodic=True)
+    enumerated = ictd.Context.enumerated(walk, reward, episodic=True)
+    np.testing.assert_allclose(ictd.certainty_equivalence(enumerated, discount=1), value, rtol=ROUNDING)
+    columns = ictd.enumerated_columns(walk, reward, 1, episodic=True)
+    np.testing.assert_array_equal(columns, np.vstack([np.eye(4), walk.T, reward]))
+    np.testing.assert_array_equal(ictd.EnumeratedPrompts().columns(tasks, 0.5)[0, 4:8], 0.5 * (walk @ features).T)
+    of_tasks = ictd.EnumeratedPrompts().contexts(tasks[:1])
+    np.testing.assert_allclose(of_tasks.G[0], enumerated.with_features(features).G, atol=ROUNDING)
+    sampled = ictd.SampledPrompts(8, 8).contexts(tasks, generator())
+    mu = tasks.stationary[0]
+    assert_means(sampled.C, features.T @ np.diag(mu) @ features)
+    assert_means(sampled.D, features.T @ np.diag(mu) @ walk @ features)
+
+
 def test_transition_counts_equal_naive():
     paths, lengths = np.random.default_rng(0).integers(0, 3, (5, 8)), np.array([1, 7, 3, 6, 2])
     counts = transition_counts(paths[:, :-1], paths[:, 1:], lengths, 3)

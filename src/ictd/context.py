@@ -12,6 +12,7 @@ from ictd.checks import (
     ArrayLike,
     Count,
     Features,
+    Flag,
     array,
     either,
     flags,
@@ -360,10 +361,11 @@ class Context:
     @validate
     def enumerated(
         cls,
-        transition: Annotated[ArrayLike, probabilities("..., n, n")],
+        transition: Annotated[ArrayLike, probabilities("..., n, n", may_end=True)],
         reward: Annotated[ArrayLike, array("..., n")],
         features: Features | None = None,
         weights: Shares | None = None,
+        episodic: Flag = False,
     ) -> Self:
         """Average over the columns of the enumerated context, eq. (Z0 redef), with the length n.
 

@@ -9,6 +9,8 @@ chain that is watched only in the states below k goes from i to j with the proba
 A chain with transient states is reduced to its closed class, a set of states that all reach each other and no others.
 """
 
+import math
+
 import numpy as np
 
 from ictd.checks import abbreviated
@@ -36,41 +38,53 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
     ValueError
         If a chain has several closed classes, and there are no masses.  The message names the classes.
     """
-    try:
-        return _eliminated(transition)
-    except FloatingPointError:  # In at least one of the chains.
-        stationary = np.zeros(transition.shape[:-1])
-    for place in np.ndindex(stationary.shape[:-1]):
-        classes = closed_classes(transition[place])
-        if len(classes) > 1 and masses is None:
-            named = ", ".join(abbreviated(states.tolist()) for states in classes[:3])
-            raise ValueError(
-                f"{name}{list(place) or ''} has {len(classes)} closed classes of states, {named}"
-                f"{', ...' * (len(classes) > 3)}, so that its stationary distribution is not unique."
-            )
-        for states in classes:
-            mass = 1.0 if masses is None else masses[place][states].sum()
-            stationary[place][states] = mass * _of_class(transition[place][np.ix_(states, states)])
+    lead, states = transition.shape[:-2], transition.shape[-1]
+    chains, stationary = transition.reshape(-1, states, states), np.empty((math.prod(lead), states))
+    pending = [(0, len(chains))]
+    while pending:
+        first, last = pending.pop()
+        try:
+            stationary[first:last] = _eliminated(chains[first:last])
+        except FloatingPointError:  # In at least one of the chains.
+            middle = (first + last) // 2
+            if first < middle:
+                pending += [(middle, last), (first, middle)]
+            else:
+                place = [int(index) for index in np.unravel_index(first, lead)]
+                given = None if masses is None else masses.reshape(-1, states)[first]
+                stationary[first] = _of_classes(chains[first], f"{name}{place or ''}", given)
+    return stationary.reshape(transition.shape[:-1])
+
+
+def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) -> np.ndarray:
+    """Stationary distribution (n,) of a chain (n, n), with the probabilities of several classes from ``masses`` (n,)."""
+    classes = closed_classes(transition)
+    if len(classes) > 1 and masses is None:
+        named = ", ".join(abbreviated(states.tolist()) for states in classes[:3])
+        raise ValueError(
+            f"{name} has {len(classes)} closed classes of states, {named}{', ...' * (len(classes) > 3)}, so that its"
+            " stationary distribution is not unique."
+        )
+    stationary = np.zeros(len(transition))
+    for states in classes:
+        within = transition[np.ix_(states, states)]
+        try:
+            stationary[states] = _eliminated(within[None])[0]
+        except FloatingPointError:
+            stationary[states] = _eliminated_with_exponents(within)
+        stationary[states] *= 1 if len(classes) == 1 else masses[states].sum()
     return stationary
 
 
-def _of_class(transition: np.ndarray) -> np.ndarray:
-    """Stationary distribution (n,) of an irreducible chain (n, n)."""
-    try:
-        return _eliminated(transition)
-    except FloatingPointError:
-        return _eliminated_with_exponents(transition)
-
-
 def _eliminated(transition: np.ndarray) -> np.ndarray:
-    """Stationary distributions (..., n) of chains (..., n, n).
+    """Stationary distributions (N, n) of chains (N, n, n).
 
     Raises a FloatingPointError if a chain is reducible, or a number is too large or too small for a float.
     """
     states = transition.shape[-1]
     # (n, n, chains): NumPy is fast along the last axis if it is long.  Python's sum adds the rows in order, so that the
     # rounding of one chain does not depend on the number of chains.
-    work = np.array(transition.reshape(-1, states, states).transpose(1, 2, 0), order="C")
+    work = np.array(transition.transpose(1, 2, 0), order="C")
     with np.errstate(all="raise"):
         for k in range(states - 1, 0, -1):
             work[:k, k] /= sum(work[k, :k])
@@ -85,7 +99,7 @@ def _eliminated(transition: np.ndarray) -> np.ndarray:
         mu /= sum(mu)
     if not (mu > 0).all():
         raise FloatingPointError("a state is transient")
-    return np.array(mu.T, order="C").reshape(transition.shape[:-1])
+    return mu.T
 
 
 def _eliminated_with_exponents(transition: np.ndarray) -> np.ndarray:

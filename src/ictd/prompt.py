@@ -13,7 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ictd.checks import ArrayLike, Discount, Features, array, integers, probabilities, refuse, validate
+from ictd.checks import ArrayLike, Discount, Features, Flag, array, integers, probabilities, refuse, validate
 
 ENUMERATED = 0  # Stands for the enumerated context in a list of context lengths.
 # Types of arguments that several functions have.
@@ -24,11 +24,12 @@ Shares = Annotated[ArrayLike, probabilities("*, n")]
 
 @validate
 def enumerated_columns(
-    transition: Annotated[ArrayLike, probabilities("..., n, n")],
+    transition: Annotated[ArrayLike, probabilities("..., n, n", may_end=True)],
     reward: Annotated[ArrayLike, array("..., n")],
     discount: Discount,
     features: Features | None = None,
     weights: Shares | None = None,
+    episodic: Flag = False,
 ) -> np.ndarray:
     """Columns of the enumerated context, eq. (Z0 redef): each state with its expected next features and its reward.
 
@@ -41,6 +42,9 @@ def enumerated_columns(
     weights : (n,) or (..., n) array, which sum to one; 1/n by default
         Weights w of the columns in averages over the context, such as the distribution of the states under a behaviour
         policy.  The column of state s is multiplied by sqrt(n w(s)), so that a mean over the columns has these weights.
+    episodic : bool
+        Whether rows of ``transition`` may sum to less than one.  The rest is the probability that the episode ends, in
+        which the next features are 0.
 
     Returns
     -------

@@ -265,15 +265,15 @@ def transition_counts(states: np.ndarray, next_states: np.ndarray, lengths: np.n
 
     Parameters
     ----------
-    states, next_states : (N, m) int arrays, the states before and after each step
+    states, next_states : (N, m) int arrays, the states before and after each step, and n for the end of an episode
     lengths : (N,) int array, numbers of steps that count, at most m
     n : int, number of states
 
     Returns
     -------
-    counts : (N, n, n) int array
+    counts : (N, n, n) int array, or (N, n, n+1) with the counts of ends if there are any
     """
-    counts = np.zeros((len(states), n, n), np.int64)
+    counts = np.zeros((len(states), n, n + (next_states == n).any()), np.int64)
     count_transitions(states, next_states, lengths, counts)
     return counts
 

@@ -40,12 +40,14 @@ class EnumeratedPrompts:
     @validate
     def contexts(self, tasks: Tasks, rng: np.random.Generator | None = None) -> Context:
         """Make the enumerated context of each of N tasks, which needs no random numbers."""
-        return Context.enumerated(tasks.transition, tasks.reward, tasks.features, self._weights(tasks))
+        weights = self._weights(tasks)
+        return Context.enumerated(tasks.transition, tasks.reward, tasks.features, weights, tasks.episodic)
 
     @validate
     def columns(self, tasks: Tasks, discount: Discount) -> np.ndarray:
         """Columns (N, 2d+1, n) of the enumerated context of each of N tasks, for a discount gamma."""
-        return enumerated_columns(tasks.transition, tasks.reward, discount, tasks.features, self._weights(tasks))
+        weights = self._weights(tasks)
+        return enumerated_columns(tasks.transition, tasks.reward, discount, tasks.features, weights, tasks.episodic)
 
     @staticmethod
     def _weights(tasks: Tasks) -> np.ndarray | None:
