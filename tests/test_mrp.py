@@ -82,7 +82,7 @@ LONG = np.array([[0, 1.0], [1 - 2e-8, 0]])  # It ends after 10^8 steps on averag
 @pytest.mark.parametrize(
     ("transition", "discount", "episodic", "message"),
     [
-        (np.eye(2), 1, False, r"discount is 1; give a number from 0 to 1 - 2\^-26"),
+        (np.eye(2), 1, False, r"discount is 1; give a number from 0 to 1 - 2\^-26 .* with episodic=True"),
         (np.eye(2), 1, True, r"transition\[0\] is the row of a state from which episodes never end"),
         ([[0, 0.5], [0, 1]], 1.0, True, r"transition\[1\] is the row of a state from which episodes never end"),
         (np.zeros((2, 2)), 1.1, True, "discount is 1.1; give a number from 0 to 1"),
@@ -134,9 +134,7 @@ def test_a_given_stationary_distribution_is_compared_with_that_of_the_chain(slow
     ictd.Tasks(chain, [0, 0], [2 / 3, 1 / 3])
     ictd.Tasks(chain.astype(np.float32) if slow > 1e-7 else chain, [0, 0], np.array([2 / 3, 1 / 3], np.float32))
     for wrong in ([0.5, 0.5], [0.666, 0.334], [1, 0]):
-        with pytest.raises(
-            ValueError, match=r"^stationary\[0\] is not stationary; that of the chain is \[0.666\d* 0.333"
-        ):
+        with pytest.raises(ValueError, match=r"^stationary\[0\] is not stationary; .*, \[0.666\d* 0.333"):
             ictd.Tasks(chain, [0, 0], wrong)
     # Blocks of two states: within a block all is well.
     blocks = np.kron(chain, np.full((2, 2), 0.5))
@@ -263,7 +261,7 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.Tasks([[0.5 + 1.1e-9, 0.5], [0.5, 0.5]], [0, 0]), r"transition\[0\] sums to 1.000000001"),
         (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[0\], \[1\]"),
         (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0]), r"transition\[0\] stays in one state .* episodic=True"),
-        (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0], [0.5, 0.5]), r"chain is \[0. 1.\]"),
+        (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0], [0.5, 0.5]), r"that of the chain, \[0. 1.\]"),
         (lambda: ictd.Tasks(HALVES, REWARD, start=[0.5, 0.5]), "start is .*; give episodic=True"),
         (lambda: ictd.Tasks(HALVES, REWARD, episodic=True), r"transition\[0, 0\] is the row of .* never end"),
         (lambda: ictd.Tasks(HALVES / 2, REWARD, [[0.4, 0.6]], episodic=True), r"is not stationary"),

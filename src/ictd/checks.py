@@ -51,11 +51,12 @@ def validate(function: Function) -> Function:
     """Validate the arguments of a function by their annotations, in the order of the parameters."""
     validators = _take_validators(function)
     signature = inspect.signature(function)
+    defaults = {name: each.default for name, each in signature.parameters.items() if isinstance(each.default, bool)}
 
     @wraps(function)
     def call(*args, **kwargs):
         given = signature.bind(*args, **kwargs)
-        _apply(validators, given.arguments)
+        _apply(validators, given.arguments, defaults)
         return function(*given.args, **given.kwargs)
 
     return call
@@ -88,7 +89,7 @@ def validate_fields(record: Any) -> dict:
     Arrays are replaced by contiguous copies.
     """
     fields = vars(record)
-    sizes = _apply(record._validators, fields)
+    sizes = _apply(record._validators, fields, {})
     fields.update({name: np.array(value, order="C") for name, value in fields.items() if isinstance(value, np.ndarray)})
     return sizes
 
@@ -108,10 +109,10 @@ def _validator(hint: Any) -> Callable:
     return optional(validator) if NoneType in kinds else validator
 
 
-def _apply(validators: dict[str, Callable], values: dict) -> dict:
-    """Replace values by validated ones, and return the bound sizes, to which flags of the call are added."""
+def _apply(validators: dict[str, Callable], values: dict, defaults: dict[str, bool]) -> dict:
+    """Replace values by validated ones, and return the bound sizes and the flags of the call, with their defaults."""
     values.update({name: _scalar(value) for name, value in values.items()})
-    sizes = {name: value for name, value in values.items() if isinstance(value, bool)}
+    sizes = defaults | {name: value for name, value in values.items() if isinstance(value, bool)}
     for name, validator in validators.items():
         if name in values:
             values[name] = validator(name, values[name], sizes)
@@ -148,9 +149,12 @@ def number(least: float = -MAX, most: float = MAX, words: str = "that is finite"
 
 def discount_of(name: str, value: object, sizes: dict) -> float:
     """Validate a discount, which may be above ``LARGEST_DISCOUNT`` if the call has ``episodic=True``."""
-    rounding = "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)"
-    most, words = (1, "from 0 to 1") if sizes.get("episodic") else (LARGEST_DISCOUNT, rounding)
-    return number(0, most, words)(name, value, sizes)
+    if sizes.get("episodic"):
+        return number(0, 1, "from 0 to 1")(name, value, sizes)
+    words = "from 0 to 1 - 2^-26 (closer to 1, rounding errors exceed rewards)"
+    if "episodic" in sizes:
+        words += ", or up to 1 with episodic=True if all episodes end"
+    return number(0, LARGEST_DISCOUNT, words)(name, value, sizes)
 
 
 def choice(names: Iterable[str]) -> Callable:

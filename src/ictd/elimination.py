@@ -57,7 +57,7 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
 
 
 def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) -> np.ndarray:
-    """Stationary distribution (n,) of a chain (n, n), with the probabilities of several classes from ``masses`` (n,)."""
+    """Stationary distribution (n,) of a chain (n, n); several classes have the probabilities of ``masses`` (n,)."""
     classes = closed_classes(transition)
     if len(classes) > 1 and masses is None:
         named = ", ".join(abbreviated(states.tolist()) for states in classes[:3])

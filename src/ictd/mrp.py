@@ -146,7 +146,7 @@ class Tasks(TaskArrays):
         # Relative errors of the entries of a chain, but for the diagonal, are multiplied by 2n at most.
         limit = max(ROW_SUM_TOLERANCE, 2 * self.states * rounding)
         off = (np.abs(self.stationary - stationary) > limit).any(axis=1)
-        refuse("stationary", off, "is not stationary; that of the chain is {}", stationary)
+        refuse("stationary", off, "is not stationary; leave it out, or give that of the chain, {}", stationary)
         if self.behaviour is None and not self.episodic:
             remedy = "for episodes, set the row to 0 and give episodic=True; otherwise give a behaviour"
             forever = (self.stationary > 0).sum(axis=1) == 1
