@@ -114,7 +114,7 @@ def test_several_contexts_and_long_ones_equal_single_short_ones():
                 steps = states[i, :-1], rewards[i], states[i, 1:], terminals[i], terminals[i], discounts[i]
                 steps = dict(zip("srntcd", steps, strict=True))
                 weights = naive.larger_weights(2 if own is not None else 4)
-                expected = literal(steps, np.eye(4) if own is None else own, 0.7, number, number, 1, weights)
+                expected = literal(steps, np.eye(4) if own is None else own, 0.7, number, number, 0, weights)
                 np.testing.assert_allclose(alone, expected[function.__name__], atol=1e-10)
 
 
@@ -138,6 +138,14 @@ def test_values_of_episodes_by_hand():
     np.testing.assert_allclose(grouped, values, rtol=1e-11)
     by_features = Context.from_features(np.eye(2)[STATES], np.ones((5, 2)), REWARDS, terminals=[1] * 5)
     np.testing.assert_allclose(ictd.certainty_equivalence(by_features, 1), [2, 5 / 3], rtol=ROUNDING)
+
+
+def test_a_chain_reaches_its_end_after_several_states():
+    """Values are the numbers of steps to the end."""
+    context = Context.from_transitions([0, 1, 2, 3], np.ones(4), [1, 2, 3, 0], 4, terminals=[0, 0, 0, 1])
+    np.testing.assert_allclose(ictd.certainty_equivalence(context, 1), [4, 3, 2, 1], rtol=ROUNDING)
+    shares = np.eye(4, 5, k=1) / 4
+    assert Context.of_shares(4, shares, np.ones(4)) == context
 
 
 def test_lstd_with_lambda_one_is_the_mean_return():
@@ -184,12 +192,12 @@ def test_many_steps_and_states_take_little_memory(function):
     states, rewards = rng.integers(0, 500, 200_001), rng.normal(size=200_000)
     tracemalloc.start()
     context = Context.from_trajectory(states, rewards, 500)
-    context.with_features(rng.normal(size=(500, 3)))
-    by_features = Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 3)))
+    by_features = Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 60)))
+    Context.from_trajectory(states[:11], rewards[:10], features=rng.normal(size=(3000, 1)))
     function(states[:3001], rewards[:3000], 0.9, 0.5, 0.1, 500)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 60e6 and by_features.dimension == 3
+    assert peak < 60e6 and by_features.dimension == 60
     assert context.D[states[0], states[1]] >= 1 / 200_000
 
 
@@ -235,10 +243,10 @@ def test_an_equation_that_the_ridge_makes_singular_has_a_solution():
 # Divergence
 
 
-@pytest.mark.parametrize(("rate", "decay"), [(3.0, 0.0), (30.0, 0.9), (1e3, 1.0)])
-def test_divergent_td_lambda_warns(rate, decay):
+@pytest.mark.parametrize(("rate", "decay", "steps"), [(3.0, 0.0, 100), (30.0, 0.9, 1000), (1e3, 1.0, 1000)])
+def test_divergent_td_lambda_warns(rate, decay, steps):
     rng = np.random.default_rng(0)
-    given = rng.integers(0, 3, 1001), rng.normal(size=1000), 0.9, decay
+    given = rng.integers(0, 3, steps + 1), rng.normal(size=steps), 0.9, decay
     with pytest.warns(RuntimeWarning, match="td_lambda diverged for 1 of 1 estimates.* smaller step size") as caught:
         ictd.td_lambda(*given, rate, n=3)
     assert [warning.filename for warning in caught] == [__file__]
