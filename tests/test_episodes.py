@@ -201,6 +201,19 @@ def test_many_steps_and_states_take_little_memory(function):
     assert context.D[states[0], states[1]] >= 1 / 200_000
 
 
+@pytest.mark.parametrize("discount", [0.7, 1.0])
+def test_enumerated_contexts_of_chains_with_ends(discount):
+    """The random walk of 5 states, with the values 1/6, ..., 5/6 without a discount (Sutton and Barto, example 6.2)."""
+    chain = (np.eye(5, k=1) + np.eye(5, k=-1)) / 2, [0, 0, 0, 0, 0.5]
+    context = Context.enumerated(*chain, episodic=True)
+    values = np.arange(1, 6) / 6 if discount == 1 else naive.truncated_value(*map(np.array, chain), discount, 200)
+    np.testing.assert_allclose(ictd.lstd(context, discount, 1e-14), values, rtol=1e-11)
+    theta = ictd.Model(naive.larger_weights(5), 4, discount)
+    prompts = ictd.prompts_of(ictd.enumerated_columns(*chain, discount, episodic=True))
+    expected = [naive.transformer(theta.weights, 4, prompt) for prompt in prompts]
+    np.testing.assert_allclose(theta.values(context), expected, atol=ROUNDING * 100)
+
+
 # Equations without a single solution
 
 
