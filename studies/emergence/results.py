@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL, cells
+from ictd.pipeline.grid import CELL, Cell, cells
 from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
@@ -20,6 +20,7 @@ from studies.emergence.symmetry_results import (  # noqa: F401 (claims, tables, 
     different_tasks,
     enough_tasks,
     expanding_constants,
+    fluctuations,
     functions,
     identities,
     lost_order,
@@ -30,7 +31,9 @@ from studies.emergence.symmetry_results import (  # noqa: F401 (claims, tables, 
     other_matrices,
     prediction,
     quoted,
+    rates_and_batches,
     softmax_attention,
+    steps,
     two_numbers,
     weights,
 )
@@ -42,10 +45,9 @@ LEAST_MSVE = 1e-20
 
 
 def load(folder: Path, settings: dict) -> dict:
-    """The tables "shares", "best_numbers", "minimisers" and "slow_mode", and the "main" setting."""
+    """The tables "best_numbers", "minimisers", "slow_mode" and "shares", and the "main" setting."""
     paper = settings["paper"]
     files = {
-        "shares": cells(paper),
         "best_numbers": settings["best_numbers"]["states"],
         "minimisers": [f"{one['states']}-{one['depth']}" for one in settings["minimisers"]["settings"]],
         "slow_mode": ["falling", "rising"],
@@ -55,7 +57,16 @@ def load(folder: Path, settings: dict) -> dict:
         for name, parts in files.items()
     }
     main = {"env": paper["envs"][0], "states": paper["states"][0], "depth": paper["depths"][0]}
-    return tables | {"main": main} | symmetry_results.load(folder, settings)
+    results = tables | {"main": main} | symmetry_results.load(folder, settings)
+    parts = [shares_of(cell, results["runs"][str(cell)], paper["discount"]) for cell in cells(paper)]
+    return results | {"shares": pd.concat(parts, ignore_index=True)}
+
+
+def shares_of(cell: Cell, run: dict, discount: float) -> pd.DataFrame:
+    """A row for each trial on ordinary tasks: shares of one and two numbers in the family part, and the MSVE."""
+    A, msve = run["A"][symmetry_results.ORDINARY], run["mean"][symmetry_results.ORDINARY, symmetry_results.ORDINARY, 0]
+    columns = {f"family_{count}": symmetry_results.shares(A, count, discount) for count in (1, 2)}
+    return pd.DataFrame(cell._asdict() | {"seed": np.arange(len(A))} | columns | {"msve": msve})
 
 
 # 1. Two numbers: shares in the weights of the paper's cells
@@ -83,19 +94,10 @@ def shares(results):
     """Means over trials, for each cell of the paper.
 
     one, two: shares of a step size and of two numbers in the squared norm of the family part; beta of the rest: the
-    share of 11' in what the step size leaves; random: a step size and a random matrix of rank one; eight: share of
-    eight numbers in the squared norm of all of A; MSVE: of A and of the nearest two numbers, on enumerated prompts.
+    share of 11' in what the step size leaves; MSVE: on enumerated prompts.
     """
     frame = results["shares"].assign(rest=beta_in_the_rest(results["shares"]))
-    columns = {
-        "family_1": "one",
-        "family_2": "two",
-        "rest": "beta of the rest",
-        "random": "random",
-        "all_8": "eight",
-        "msve": "MSVE",
-        "msve_2": "MSVE of two",
-    }
+    columns = {"family_1": "one", "family_2": "two", "rest": "beta of the rest", "msve": "MSVE"}
     return frame.groupby(CELL, sort=False)[[*columns]].mean().rename(columns=columns).reset_index()
 
 
@@ -108,10 +110,10 @@ def parts(results):
     """
     import matplotlib.pyplot as plt
 
-    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend
+    from ictd.report.figures.style import COLOURS, LINES, WIDTH, env_name, legend
 
     means = results["shares"].groupby(CELL, sort=False)[["family_1", "family_2"]].mean()
-    names = [f"{NAMES[algo]}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
+    names = [f"{algo.upper()}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
     ends = {
         r"$\alpha I$ ($\theta^{\mathrm{TD}}$)": (means["family_1"], COLOURS["theta_td"]),
         r"$\beta 11'$": (means["family_2"], LINES[1]),
@@ -123,7 +125,6 @@ def parts(results):
         axes.barh(names, end - left, left=left, color=colour, label=label)
         left = end
     axes.set(xlabel="share of the family part", xlim=(0, 1), ylim=(len(means) - 0.5, -0.5))
-    axes.tick_params(axis="y", labelsize=7)
     legend(drawn)
     return drawn
 
@@ -225,27 +226,32 @@ def minimisers(results):
 def minima(results):
     """The lowest error in growing sets of weights.
 
-    The lowest MSVE found in each set of weights, on other tasks, against the number of layers, and the MSVE of weights
-    pretrained by TD, as mean over trials; main environment and number of states.
+    The lowest MSVE found in five sets of weights, on other tasks, against the number of layers, and the MSVE of weights
+    pretrained by TD, as mean over trials; main environment, and the first number of states of the table of minimisers.
     """
     import matplotlib.pyplot as plt
 
     from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
 
-    main = results["main"]
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.6))
-    best = rows_with(lowest(results), states=main["states"])
-    for (name, words), colour in zip(SETS.items(), (COLOURS["theta_td"], *LINES), strict=False):
+    best = lowest(results)
+    states = best["states"].iloc[0]
+    best = rows_with(best, states=states)
+    sets = {name: words for name, words in SETS.items() if name != "4"}
+    for (name, words), colour in zip(sets.items(), (COLOURS["theta_td"], *LINES), strict=False):
         line = rows_with(best, set=name).sort_values("depth")
-        axes.plot(line["depth"], line["test_msve"].clip(lower=LEAST_MSVE), "o-", ms=3, color=colour, label=words)
-    trained = rows_with(results["shares"], algo="td", env=main["env"], states=main["states"])
+        dashes = ":" if name == "all" else "-"  # The line of the family is below.
+        axes.plot(
+            line["depth"], line["test_msve"].clip(lower=LEAST_MSVE), dashes, marker="o", ms=3, color=colour, label=words
+        )
+    trained = rows_with(results["shares"], algo="td", env=results["main"]["env"], states=states)
     means = trained.groupby("depth")["msve"].mean()
     means = means[means.index <= best["depth"].max()]
     axes.plot(means.index, means, "s--", ms=3, color=COLOURS["td"], label=f"pretrained, {NAMES['td']}")
     axes.set(xscale="log", yscale="log", xlabel="layers $L$", ylabel="MSVE, enumerated")
     axes.set_xticks(sorted(best["depth"].unique()), sorted(best["depth"].unique()))
     axes.minorticks_off()
-    legend(drawn, ncols=4)
+    legend(drawn, ncols=3)
     return drawn
 
 
@@ -266,20 +272,6 @@ def follows_slow_mode(results):
 @numbers
 def headline(results):
     """Numbers that pages quote."""
-    main = results["main"]
-    trials = rows_with(results["shares"], **main)
-    found = {}
-    for algo in ("td", "mc"):
-        cell = trials[trials["algo"] == algo]
-        found |= {f"one_share_{algo}": cell["family_1"].mean(), f"two_share_{algo}": cell["family_2"].mean()}
-        found |= {f"msve_{algo}": cell["msve"].mean(), f"msve_nearest_two_{algo}": cell["msve_2"].mean()}
     two = results["shares"].groupby(CELL)["family_2"].mean()
-    found |= {"lowest_two_share": two.min(), "highest_two_share": two.max()}
-    best = best_numbers.make(results)
-    best = rows_with(best, states=main["states"], discount=results["discount"]).set_index("depth")
-    for design, trials in results["slow_mode"].groupby("design"):
-        found[f"follows_{design}"] = (trials["slow"] - trials["ones"]).mean()
-    for words, depth in (("shallow", best.index.min()), ("deep", best.index.max())):
-        row = best.loc[depth]
-        found |= {f"msve_one_{words}": row["MSVE of one"], f"msve_two_{words}": row["MSVE of two"]}
-    return found
+    rising = rows_with(results["slow_mode"], design="rising")
+    return {"lowest_two_share": two.min(), "follows_rising": (rising["slow"] - rising["ones"]).mean()}

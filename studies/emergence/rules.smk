@@ -10,17 +10,6 @@ use rule step as emergence_step with:
         f"{ENVS}/studies.yaml"
 
 
-# Shares of a few numbers in the weights of the paper's cells.
-use rule emergence_step as emergence_shares with:
-    input:
-        weights=f"<results>/weights/{CELL}.npz",
-        options=step("studies.emergence.shares", EMERGENCE),
-    output:
-        f"<results>/emergence/shares/{CELL}.csv",
-    pathvars:
-        job=f"emergence_shares/{CELL}",
-
-
 # The best numbers, and minimisers.
 use rule emergence_step as emergence_best_numbers with:
     input:
@@ -167,7 +156,6 @@ use rule emergence_step as emergence_softmax with:
 use rule step as emergence_results with:
     input:
         files=[
-            *expand("<results>/emergence/shares/{cell}.csv", cell=CELLS),
             *expand(
                 "<results>/emergence/best_numbers/{states}.csv", states=EMERGENCE["best_numbers"]["states"]
             ),

@@ -10,7 +10,7 @@ form if the distribution of tasks does not depend on labels.  Adding a z' to A, 
 output, which leaves six numbers that outputs determine.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -47,24 +47,33 @@ def family_part(A: np.ndarray) -> np.ndarray:
     return preconditioned_td(preconditioner(A))
 
 
+def jackknife(statistic: Callable[[np.ndarray], float], runs: np.ndarray) -> Estimate:
+    """A statistic of runs (S, ...), with its 95% jackknife interval."""
+    value = statistic(runs)
+    left_out = np.array([statistic(np.delete(runs, i, axis=0)) for i in range(len(runs))])
+    error = 1.96 * np.sqrt((len(runs) - 1) * left_out.var())
+    return Estimate(value, value - error, value + error)
+
+
 def share_of_mean(A: np.ndarray, bases: np.ndarray, discount: float) -> Estimate:
-    """Share of bases in the squared norm of the expected A, from runs (S, 2n, 2n), with a 95% jackknife interval.
+    """Share of bases in the squared norm of the expected A, from runs (S, 2n, 2n).
 
     Squared norms are means of inner products of different runs, so noise of single runs does not count: all halves of
     the runs are compared.  The value can be above one.
     """
-    whole = shortest_identifiable(A, discount).reshape(len(A), -1)
-    part = nearest(A, bases, discount).reshape(len(A), -1)
+    parts = np.stack([nearest(A, bases, discount), shortest_identifiable(A, discount)], axis=1)
 
-    def ratio(kept: np.ndarray) -> float:
-        squares = [(rows[kept].sum(axis=0) ** 2).sum() - (rows[kept] ** 2).sum() for rows in (part, whole)]
-        return squares[0] / squares[1]
+    def ratio(rows: np.ndarray) -> float:
+        part, whole = (rows.sum(axis=0) ** 2).sum(axis=-1) - (rows**2).sum(axis=(0, 2))
+        return part / whole
 
-    everything = np.ones(len(A), bool)
-    value = ratio(everything)
-    left_out = np.array([ratio(np.arange(len(A)) != i) for i in range(len(A))])
-    error = 1.96 * np.sqrt((len(A) - 1) * left_out.var())
-    return Estimate(value, value - error, value + error)
+    return jackknife(ratio, parts.reshape(len(A), 2, -1))
+
+
+def circulant(states: int) -> np.ndarray:
+    """Bases (4n, 2n, 2n) of matrices with circulant blocks, which no cyclic shift of the states changes."""
+    shifts = [np.roll(np.eye(states), i, axis=1) for i in range(states)]
+    return np.stack([np.kron(block, shift) for block in np.eye(4).reshape(4, 2, 2) for shift in shifts])
 
 
 @cache

@@ -4,14 +4,12 @@ import naive
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import where
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import draw_unseen_tasks
-from ictd.storage import save_arrays
-from studies.emergence import shares, slow_mode
+from studies.emergence import slow_mode
 from studies.emergence.few_numbers import basis, nearest, nearest_numbers, share, without_u
+from studies.emergence.symmetry import family_part
 
 GAMMA, N, DEPTH = 0.9, 3, 4
 
@@ -61,24 +59,10 @@ def test_nearest_numbers_do_not_depend_on_the_representative():
         np.testing.assert_allclose(*numbers, atol=ROUNDING)
 
 
-def test_the_step_measures_runs_that_did_not_diverge(tmp_path):
+def test_the_share_of_two_numbers_is_that_of_least_squares():
     A = np.stack([naive.larger_weights(N, seed).A for seed in range(4)])
-    u = np.zeros((4, 2 * N))
-    A[1] = np.nan
-    save_arrays(tmp_path / "w.npz", seeds=np.arange(4), u=u, A=A)
-    given = "td", "boyan", N, DEPTH, GAMMA, True, "loop", {"boyan": {}, "loop": {"threshold": 0.3}}, 6
-    shares.main(*given, tmp_path / "w.npz", tmp_path / "t.csv")
-    table = pd.read_csv(tmp_path / "t.csv")
-    assert table["seed"].tolist() == [0, 2, 3]
-    data = draw_unseen_tasks(0, N, 6, 1, GAMMA, "loop", "ablation", threshold=0.3)
-    for seed in (0, 2, 3):
-        row = where(table, seed=seed).iloc[0]
-        assert row["family_2"] == pytest.approx(share_of_two(A[seed]), abs=ROUNDING)
-        errors = naive.errors(ictd.Weights(u[seed], A[seed]), data, 0, DEPTH)
-        assert row["msve"] == pytest.approx(errors.mean(), rel=1e-9)
-        two = without_u(nearest(A[seed], basis(2, N), GAMMA))
-        assert row["msve_2"] == pytest.approx(naive.errors(two, data, 0, DEPTH).mean(), rel=1e-9)
-        assert row["family_1"] < row["family_2"] and row["all_2"] < row["all_4"] < row["all_8"] < 1
+    found = share(family_part(A), basis(2, N), GAMMA)
+    np.testing.assert_allclose(found, [share_of_two(one) for one in A], atol=ROUNDING)
 
 
 def test_the_rank_one_part_of_a_known_matrix():

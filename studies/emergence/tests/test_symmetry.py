@@ -11,6 +11,7 @@ import ictd
 from ictd.context import Context
 from ictd.evaluation import draw_unseen_tasks
 from ictd.report.claim import statements_in
+from ictd.rng import generator
 from ictd.transformer import Weights
 from ictd.weight_measures import unidentifiable_direction
 from studies.emergence import (
@@ -34,6 +35,7 @@ SETTING = {
     "discount": GAMMA,
     "optimizer": "adam",
     "learning_rate": 0.001,
+    "batch_size": 64,
 }
 
 
@@ -113,9 +115,33 @@ def test_runs_are_those_of_pretrain():
     np.testing.assert_array_equal(found[1], expected)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_copies_whose_weights_fluctuate_are_runs(optimizer):
+    setting = {**SETTING, "optimizer": optimizer, "snapshots": [3, 9]}
+    found = mean_field.equation(**setting, label_free=False, copies=1, averaged=[])
+    start, updated = np.zeros(6 + 36), mean_field.update(STATES, "td", DEPTH, GAMMA, optimizer, 0.001)
+    for task in symmetry.tasks_of("relabelled_boyan", STATES, "td", GAMMA, 9, seed=2**32):
+        start = updated(start, task)
+    np.testing.assert_allclose(found[1].ravel(), start[6:], rtol=1e-12, atol=1e-15)
+
+
+def test_the_equation_steps_by_the_mean_ratio_of_adams_moments():
+    setting = {**SETTING, "snapshots": [1, 2]}
+    found = mean_field.equation(**setting, label_free=True, copies=3, averaged=["u", "eight", "outside"])
+    tasks = [*symmetry.tasks_of("relabelled_boyan", STATES, "td", GAMMA, 6, seed=2**32)]
+    gradient, A, moments = symmetry.Gradient(STATES, "td", DEPTH, GAMMA), np.zeros((6, 6)), np.zeros((2, 3, 36))
+    for count in (1, 2):
+        parameter = np.concatenate([np.zeros(6), A.ravel()])
+        g = np.stack([gradient(parameter, task)[6:] for task in tasks[3 * count - 3 : 3 * count]])
+        moments = np.stack([0.9 * moments[0] + 0.1 * g, 0.999 * moments[1] + 0.001 * g**2])
+        ratio = moments[0] / (1 - 0.9**count) / (np.sqrt(moments[1] / (1 - 0.999**count)) + 1e-8)
+        A = symmetry.label_mean(A - 0.001 * ratio.mean(axis=0).reshape(6, 6))
+        np.testing.assert_allclose(found[count - 1], A, atol=1e-12)
+
+
 def test_plain_gradients_follow_the_equation_for_small_steps():
     setting = {**SETTING, "optimizer": "sgd", "learning_rate": 0.01, "snapshots": [500]}
-    equation = mean_field.equation(**setting, label_free=True, tasks=50, held=10)[0]
+    equation = mean_field.equation(**setting, label_free=True, copies=10, averaged=["u", "eight", "outside"])[0]
     runs = [mean_field.run(**setting, initial_gain=0.0, seed=seed)[0] for seed in range(20)]
     difference = symmetry.label_mean(np.mean(runs, axis=0)) - equation
     assert np.linalg.norm(difference) < 0.1 * np.linalg.norm(equation)
@@ -124,19 +150,42 @@ def test_plain_gradients_follow_the_equation_for_small_steps():
 def test_softmax_attention_is_deflated_td():
     scores = 0.7 * np.eye(STATES)
     alpha, beta = softmax.two_numbers(0.7, 2.0, STATES)
-    A = softmax.attention_weights(2.0, softmax.softmax(scores))
+    A = softmax.attention_weights(2.0, softmax.attend(scores, np.ones(STATES)))
     np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [alpha, beta])
     assert few_numbers.share(A, few_numbers.basis(2, STATES), GAMMA) == pytest.approx(1)
+    assert softmax.temperature(scores) == pytest.approx(0.7)
+
+
+def test_estimates_with_softmax_are_those_of_the_transformer():
+    data, scores = draw_unseen_tasks(0, STATES, 2, 7, GAMMA, "boyan"), np.random.default_rng(0).normal(size=(3, 3))
+    for length in (0, 7):
+        expected = np.empty(2)
+        for i in range(2):
+            shares, P = (array[i] for array in softmax.columns_of(data.context(length)))
+            A = softmax.attention_weights(0.5, softmax.attend(scores, shares))
+            model = ictd.Model(Weights(np.zeros(6), A), DEPTH, GAMMA)
+            values = model.values(Context.of_shares(3, P / 3, data.tasks.reward[i]))
+            expected[i] = data.tasks.stationary[i] @ (values - data.value[i]) ** 2
+        np.testing.assert_allclose(softmax.errors(0.5, scores, data, length, DEPTH), expected)
 
 
 def test_slopes_of_scores_are_derivatives():
-    numbers, gradient = np.random.default_rng(0).normal(size=10), random_matrices()
+    numbers, gradient, columns = np.random.default_rng(0).normal(size=10), random_matrices(), np.array([5, 0, 2])
 
     def value(numbers):
-        return (gradient * softmax.attention_weights(*softmax.of_numbers(numbers))).sum()
+        attention = softmax.attend(softmax.scores_of(numbers), columns)
+        return (gradient * softmax.attention_weights(numbers[0], attention)).sum()
 
     expected = [(value(numbers + step) - value(numbers - step)) / 2e-6 for step in 1e-6 * np.eye(10)]
-    np.testing.assert_allclose(softmax.slopes(numbers, gradient), expected, atol=1e-7)
+    np.testing.assert_allclose(softmax.slopes(numbers, columns, gradient), expected, atol=1e-7)
+
+
+def test_the_best_temperature_has_the_lowest_error():
+    data = draw_unseen_tasks(0, STATES, 20, 7, GAMMA, "boyan")
+    step, scores = softmax.best_numbers(data, 7, DEPTH)
+    others = [(step * (1 + i), scores * (1 + j)) for i in (-0.1, 0, 0.1) for j in (-0.1, 0, 0.1)]
+    errors = [softmax.errors(*other, data, 7, DEPTH).mean() for other in others]
+    assert np.argmin(errors) == 4
 
 
 def test_runs_with_one_depth_and_discount_are_those_of_pretrain():
@@ -159,8 +208,16 @@ def test_errors_of_parts_and_of_both_kinds_of_tasks(tmp_path):
     assert runs["mean"].shape == (2, 2, 5, 2) and runs["A"].shape == (2, 2, 6, 6)
     assert not np.array_equal(runs["A"][0], runs["A"][1])
     parts.main("boyan", STATES, DEPTH, GAMMA, 5, tmp_path / "runs.npz", tmp_path / "parts.csv")
-    by_part = pd.read_csv(tmp_path / "parts.csv").set_index("part")["mean"]
-    assert len(by_part) == 4 + 63 and by_part["nothing"] > 0
+    table = pd.read_csv(tmp_path / "parts.csv").set_index(["env", "part"])
+    assert len(table) == 2 * 10
+    for i, env in enumerate(("boyan", "relabelled_boyan")):
+        A = symmetry.shortest_identifiable(runs["A"][i], GAMMA)
+        np.testing.assert_allclose(sum(parts.parts_of(A, GAMMA).values()), A, atol=ROUNDING)
+        tasks = ictd.sample_tasks(env, STATES, 5, generator(0, env, STATES, "parts"))
+        expected = np.median(questions.enumerated_errors(few_numbers.without_u(A), tasks, GAMMA, DEPTH))
+        steps = table.loc[env].sort_values("step")["median"]
+        np.testing.assert_allclose(steps.iloc[-1], expected)
+        assert steps["nothing"] > steps["two numbers"] > 0
 
 
 @pytest.fixture
@@ -178,10 +235,17 @@ def results():
     drift = pd.DataFrame({"discount": GAMMA, "depth": 3, "formula": [2.0], "mc": [2.0], "td": [2 * (1 - GAMMA)]})
     deviations = dict.fromkeys(["outputs", "updates", "odd_outputs", "odd_updates"], 0.0)
     return {
-        "runs": {"td-boyan-3-4": cell},
+        "runs": {"td-boyan-3-4": cell, "td-loop-3-4": cell},
         "main_cell": "td-boyan-3-4",
         "discount": GAMMA,
-        "equations": {"td": {"label_free": True, "runs": runs[0][:, None], "equation": runs[:1, 0]}},
+        "equations": {
+            "td": {
+                "label_free": True,
+                "averaged": symmetry_results.PARTS,
+                "runs": runs[0][:, None].copy(),
+                "equation": runs[:1, 0].copy(),
+            }
+        },
         "equivariance": pd.DataFrame({"engine": ["compiled"], **deviations}),
         "drift": drift,
         "diversity": tasks,
@@ -195,7 +259,7 @@ def verdicts(results):
 
 
 def test_claims_that_hold(results):
-    assert verdicts(results) == (set(), 13)
+    assert verdicts(results) == (set(), 19)
 
 
 @pytest.mark.parametrize(
@@ -204,11 +268,12 @@ def test_claims_that_hold(results):
         (lambda r: r["drift"].update({"mc": [2.1]}), {"identities"}),
         (lambda r: r["equivariance"].update({"updates": [1e-9]}), {"identities"}),
         (lambda r: cell(r)["A"][1, :, 0].fill(2.0), {"mean_outside", "two_numbers"}),
+        (lambda r: cell(r)["A"][0, :, 0, 1].fill(2.0), {"mean_outside"}),
         (lambda r: cell(r)["median"].fill(0.01), {"lost_order"}),
         (lambda r: cell(r)["constants"].fill(0.4), {"constants"}),
         (lambda r: r["equations"]["td"].update(equation=0.9 * r["equations"]["td"]["equation"]), {"prediction"}),
         (lambda r: r["diversity"].update({"mean": [0.5, 0.04]}), {"enough_tasks"}),
-        (lambda r: r["ranges"].update({"median": np.full(16, 0.01)}), {"only_its_depth"}),
+        (lambda r: r["ranges"].update({"median": np.full(16, 0.01)}), {"only_its_depth", "expanding_constants"}),
         (lambda r: r["ranges"].update({"expanding": np.zeros(16)}), {"expanding_constants"}),
     ],
 )  # fmt: skip
@@ -216,6 +281,30 @@ def test_claims_that_fail(results, change, expected):
     results["ranges"] = results["ranges"].reset_index(drop=True)
     change(results)
     assert verdicts(results)[0] == expected
+
+
+def test_parts_join_until_half_and_nine_tenths_of_the_error():
+    names = ["nothing", "family part", "eight numbers", "two numbers", "a", "c", "rest outside", "b"]
+    columns = {"part": names, "step": [0, 0, 0, 1, 2, 3, 4, 5], "median": [9.0, 2.0, 1.5, 1.1, 0.7, 0.6, 0.2, 0.1]}
+    parts = pd.concat(pd.DataFrame(columns).assign(env=env) for env in ("boyan", "relabelled_boyan"))
+    row = symmetry_results.functions.make({"parts": {"td-boyan-3-4": parts}}).iloc[0]
+    assert (row["half"], row["nine tenths"]) == ("a and c", "a and c and rest outside")
+    assert (row["two numbers"], row["all of A"]) == (1.1, 0.1)
+
+
+def test_learning_rates_are_compared_after_the_same_product_with_updates():
+    A = np.tensordot([3.0, 1.5, 0, 0, 0, 0], few_numbers.basis(8, STATES), axes=1)
+    main = SETTING | {"snapshots": [10, 20], "averaged": symmetry_results.PARTS, "label_free": True}
+    arrays = {"runs": np.stack([[A, 2 * A]] * 3), "equation": np.stack([A, 2.5 * A])}
+    faster = main | arrays | {"learning_rate": 0.002, "snapshots": [5, 10], "batch_size": 4}
+    fluctuating = main | arrays | {"averaged": ["u"]}
+    equations = {"td": main | arrays, "fast": faster, "deep": main | arrays | {"depth": 9}, "A": fluctuating}
+    results = {"equation": main, "equations": equations}
+    table = symmetry_results.rates_and_batches.make(results)
+    assert table[["batch_size", "updates"]].to_numpy().tolist() == [[64, 20], [4, 10]]
+    np.testing.assert_allclose(table[["alpha", "beta", "distance"]], [[2, 1, 0.25]] * 2)
+    table = symmetry_results.fluctuations.make(results)
+    assert table["fluctuating"].tolist() == ["none", "eight and outside"]
 
 
 def cell(results):
