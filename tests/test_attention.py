@@ -205,13 +205,124 @@ class Transposed(ictd.GramAttention):
         return super().forward(G, queries).mT
 
 
+class Given(torch.nn.Module):
+    """A module with one number and a function of it and the arguments."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.own, self.function = torch.nn.Parameter(torch.ones((), dtype=torch.float64)), function
+
+    def forward(self, *arguments):
+        return self.function(self.own, *arguments)
+
+
+class ColumnAttention(torch.nn.Module):
+    """Linear or softmax attention with the P and Q of GramAttention for one seed, layer by layer on whole columns."""
+
+    def __init__(self, P, Q, softmax=False):
+        super().__init__()
+        self.P, self.Q, self.softmax = torch.nn.Parameter(P[0]), torch.nn.Parameter(Q[0]), softmax
+
+    def forward(self, columns, queries, padding=None):
+        m = columns.shape[1]
+        padding = torch.zeros(columns.shape[:2]).bool() if padding is None else padding
+        Z = torch.cat([columns, torch.nn.functional.pad(queries, (0, queries.shape[2] + 1))], dim=1)
+        for P, Q in zip(self.P, self.Q, strict=True):
+            scores = torch.einsum("bui,hij,btj->bhtu", Z[:, :m], Q, Z)
+            if self.softmax:
+                shares = scores.masked_fill(padding[:, None, None], -torch.inf).softmax(dim=-1)
+            else:
+                shares = scores / (~padding).sum(dim=1)[:, None, None, None]
+            Z = Z + torch.einsum("bhtu,buj,hij->bti", shares, Z[:, :m], P)
+        return -Z[:, m:, -1]
+
+
+@pytest.mark.parametrize(
+    ("features", "prompts", "behaviour"),
+    [
+        (None, ictd.SampledPrompts(4, 12), None),
+        (2, ictd.SampledPrompts(6, 6), None),
+        (2, ictd.EnumeratedPrompts(), [0.4, 0.3, 0.2, 0.1]),
+    ],
+)
+def test_linear_attention_on_columns_equals_that_on_gram_matrices(features, prompts, behaviour):
+    """The same tasks, contexts and batches, with padding if contexts have different lengths."""
+    tasks = ictd.TaskDistribution("boyan", 4 if features else 3, features, behaviour)
+    P, Q = matrices(np.random.default_rng(0), tasks.dimension, 2, 2, seeds=1)
+    settings = {"prompts": prompts, "updates": 30, "seeds": 4, "tasks_per_update": 5, "progress": False}
+    gram = ictd.pretrain_attention(attention_with(P, Q, 2), tasks, GAMMA, **settings)
+    columns = ColumnAttention(torch.tensor(P), torch.tensor(Q))
+    ictd.pretrain_attention(columns, tasks, GAMMA, columns=True, **settings)
+    for name in "PQ":
+        np.testing.assert_allclose(getattr(columns, name).detach(), getattr(gram, name)[0].detach(), atol=ENGINES)
+    assert np.abs(columns.P.detach().numpy() - P[0]).max() > 0.01
+
+
+def test_columns_are_those_of_trajectories_and_padding_follows_them():
+    """Softmax attention sees padding unless it is told: estimates of a batch are those of each context alone."""
+    tasks = distribution(2)
+    given = tasks, ictd.SampledPrompts(3, 9), "td", GAMMA, 6, 0, 8, 1
+    (block,) = training_blocks(*given)
+    columns, padding = block.columns(slice(0, 6), GAMMA)
+    P, Q = matrices(np.random.default_rng(0), 2, 2, 2, seeds=1)
+    module = ColumnAttention(torch.tensor(P), torch.tensor(Q), softmax=True)
+    found = module(*map(torch.tensor, (columns.mT, block.queries, padding)))
+    lengths = block.steps.lengths
+    assert len({*lengths}) > 2 and padding.shape == (6, max(lengths)) and not columns.mT[padding].any()
+    for i, m in enumerate(lengths):
+        path = np.append(block.steps.states[i, :m], block.steps.next_states[i, m - 1])
+        own = ictd.sampled_columns(path, block.tasks.reward[i], GAMMA, block.tasks.features[i])
+        np.testing.assert_array_equal(columns[i, :, :m], own)
+        alone = module(torch.tensor(own.T[None]), torch.tensor(block.queries[i : i + 1]))
+        torch.testing.assert_close(found[i], alone[0])
+
+
+def test_columns_of_episodes_end_with_zeros():
+    p = np.stack([[[0, a, 0], [0.2, 0, 0.3], [0, 0.4, 0]] for a in (0.9, 0.5, 0.1)])
+    tasks = ictd.Tasks(p, np.arange(9.0).reshape(3, 3), episodic=True)
+    steps = ictd.SampledPrompts(4, 20).steps(tasks, np.random.default_rng(0))
+    columns, padding = steps.columns(tasks, GAMMA)
+    ends = ~columns[:, 3:6].any(axis=1) & ~padding
+    np.testing.assert_array_equal(ends, (steps.next_states[:, : padding.shape[1]] == 3) & ~padding)
+    G = columns @ columns.mT / steps.lengths[:, None, None]
+    np.testing.assert_allclose(steps.contexts(tasks).gram_matrix(GAMMA), G, rtol=0, atol=ROUNDING)
+    assert ends.sum() > 3 and padding.any()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: ictd.GramAttention(3, 3)(torch.eye(7), torch.eye(3)), r"G has shape \(7, 7\)"),
-        (lambda: pretrained(ictd.GramAttention(4, 3)), "for 4 features"),
+        (lambda: ictd.GramAttention(3, 3)(torch.eye(7)[None], torch.tensor(1.0)), r"queries \(\); give"),
+        (lambda: pretrained(ictd.GramAttention(7, 3)), "have 3 features, and .* for 7; make it with dimension=3"),
         (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2)), "P has shape .* leading axis of 2 seeds"),
-        (lambda: pretrained(Transposed(3, 3)), r"module returns shape \(1, 3, 1\)"),
+        (lambda: pretrained(Transposed(3, 3)), r"returns \(1, 3, 1\) .* return a tensor of shape \(1, 1, 3\)"),
+        (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2), columns=True), "takes one; train one module"),
+        (lambda: pretrained(Given(lambda own, G, queries: [own])), "module returns list for arguments"),
+        (lambda: pretrained(Given(lambda own, G, queries: queries[..., 0].detach())), "float64 without a gradient"),
+        (lambda: pretrained(Given(lambda own, G, queries: queries[..., 0] * own * 1j)), "complex128 without"),
+        (
+            lambda: pretrained(Given(lambda own, G, queries: own @ own)),
+            "fails on .* \\(1, 1, 3, 3\\) and type torch.float",
+        ),
+        (
+            lambda: pretrained(Given(lambda own, G, queries: queries @ own.float().expand(3))),
+            "same dtype.* make all its tensors of this type",
+        ),
+        (
+            lambda: pretrained(
+                Given(lambda own, columns, queries: own),
+                columns=True,
+                tasks_per_update=9,
+                prompts=ictd.SampledPrompts(2, 5),
+            ),
+            "takes 3 positional arguments but 4 were given",
+        ),
+        (lambda: ictd.pretrain_attention(Shrunk(), "boyan", GAMMA), "environment; give TaskDistribution"),
+        (
+            lambda: ictd.pretrain(distribution().sample(4, np.random.default_rng(0)), 3, GAMMA),
+            "tasks is <Tasks: 4 tasks, 3 states>; give a TaskDistribution of a function",
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(call, message):

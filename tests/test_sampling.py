@@ -85,6 +85,16 @@ def test_blocks_of_any_size_have_the_same_batches():
     np.testing.assert_array_equal(np.concatenate(found), sums)
 
 
+def test_returns_of_many_states():
+    """A cycle has one path from each state; arrays of n^3 numbers would be 16 GB."""
+    n, steps = 1000, 50
+    reward = generator().normal(size=(1, n))
+    tasks = ictd.Tasks(np.roll(np.eye(n), 1, axis=1)[None], reward, np.full((1, n), 1 / n))
+    expected = sum(0.9**t * np.roll(reward, -t, axis=1) for t in range(steps))
+    found = sample_returns(tasks, np.full((1, n), 2), 0.9, steps, generator("returns"))
+    np.testing.assert_allclose(found, 2 * expected, rtol=0, atol=ROUNDING)
+
+
 def test_trajectories_equal_naive():
     tasks = ictd.sample_tasks("loop", 6, 4, generator())
     paths, rng = ictd.sample_paths(tasks, 9, generator("paths")), generator("paths")

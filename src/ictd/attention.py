@@ -10,6 +10,9 @@ columns [phi(s); 0; 0].  They depend on a context of any length only through its
 ``ictd.Context.gram_matrix``, with D = 2d + 1 for d features.  G is a mean over columns, so attention is divided by the
 context length.
 
+G has no order and no single columns, so other attention, such as softmax attention or attention with a causal mask,
+needs the columns X themselves.  ``pretrain_attention`` trains modules of both kinds.
+
 ``ictd.transformer.transformer_output`` has the same layers, with one head, on whole prompts.  The compiled
 updates of ``ictd.pretrain``, for u and A of Theta^looped, are faster.
 """
@@ -20,8 +23,7 @@ import numpy as np
 
 from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, validate
 from ictd.extras import missing_extra
-from ictd.mrp import TaskDistribution
-from ictd.pretraining import Progress, Target, report_divergence, target_sums
+from ictd.pretraining import Distribution, Progress, Target, report_divergence, target_sums
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.torch_twin import Adam
@@ -129,7 +131,13 @@ class GramAttention(torch.nn.Module):
         """
         G, queries = torch.as_tensor(G).to(self.P), torch.as_tensor(queries).to(self.P)
         d, seeds = self.dimension, len(self.P)
-        if G.ndim not in (3, 4) or G.shape[-2:] != (2 * d + 1, 2 * d + 1) or queries.shape[-1] != d:
+        given = queries.shape[-1] if queries.ndim else 0
+        if given != d and G.shape[-2:] == (2 * given + 1, 2 * given + 1):
+            raise ValueError(
+                f"G and queries have {given} features, and the attention was made for {d}; make it with"
+                f" dimension={given}."
+            )
+        if G.ndim not in (3, 4) or G.shape[-2:] != (2 * d + 1, 2 * d + 1) or given != d:
             raise ValueError(
                 f"G has shape {tuple(G.shape)} and queries {tuple(queries.shape)}; give (..., N, {2 * d + 1},"
                 f" {2 * d + 1}) and (..., k, {d}) for {d} features."
@@ -145,7 +153,7 @@ class GramAttention(torch.nn.Module):
 @validate
 def pretrain_attention(
     module: torch.nn.Module,
-    tasks: TaskDistribution,
+    tasks: Distribution,
     discount: Discount,
     prompts: EnumeratedPrompts | SampledPrompts | None = None,
     target: Target = "td",
@@ -157,6 +165,7 @@ def pretrain_attention(
     rollout_steps: Count = 200,
     clip: NotNegative = 0.0,
     progress: Flag = True,
+    columns: Flag = False,
 ) -> torch.nn.Module:
     """Pretrain a module on random tasks, with all seeds side by side.
 
@@ -166,14 +175,23 @@ def pretrain_attention(
 
     Parameters
     ----------
-    module : GramAttention, or any ``torch.nn.Module`` with its ``forward``
-        It is called with G (S, K, D, D) and queries (S, K, n, d) in the type of its first parameter.  Each trained
-        parameter has a leading axis of S seeds; with one seed, any shape will do.  Its parameters change in place.
+    module : GramAttention, or any ``torch.nn.Module``
+        Its parameters change in place.  Its ``forward`` returns estimates of the values of query states, from
+        arguments in the type of its first parameter.  There are two kinds of modules:
+
+        - ``forward(G, queries)`` with Gram matrices G (S, K, D, D) and queries (S, K, n, d) returns (S, K, n).  Each
+          trained parameter has a leading axis of S seeds; with one seed, any shape will do.
+        - ``forward(columns, queries, padding=None)``, for ``columns=True`` and one seed, with the context columns
+          [phi_t; gamma phi_{t+1}; R_{t+1}] in rows, (K, m, D), and queries (K, n, d), returns (K, n).  Columns of
+          sampled prompts are in the order of the steps.  If the K contexts of an update have different lengths, the
+          shorter ones end with rows of zeros, and ``padding`` (K, m) is True there, as ``key_padding_mask`` in torch.
     tasks, discount, prompts, target, updates, learning_rate, batch_size, rollout_steps, clip, progress
         As in ``ictd.pretrain``.
     seeds : int, or S of them
         Seeds of the tasks, contexts and batches.  The module has its initial values already.
     tasks_per_update : int, K
+    columns : bool
+        Whether the module reads whole columns in place of Gram matrices.
 
     Returns
     -------
@@ -183,7 +201,8 @@ def pretrain_attention(
     Raises
     ------
     ValueError
-        If an argument has the wrong type or is out of range, or shapes of the module do not match.
+        If an argument has the wrong type or is out of range, or the module fails on its arguments, or returns another
+        shape or no real numbers.
 
     Examples
     --------
@@ -196,22 +215,21 @@ def pretrain_attention(
     torch.Size([2, 1, 1, 7, 7])
     """
     seeds = np.atleast_1d(seeds).tolist()
+    if columns and len(seeds) > 1:
+        raise ValueError(f"seeds are {len(seeds)}, and a module on columns takes one; train one module for each seed.")
     parameters = _trained_parameters(module, len(seeds))
     optimizer = Adam(parameters, learning_rate)
     settings = prompts or EnumeratedPrompts(), target, discount, updates
     draws = [training_blocks(tasks, *settings, seed, batch_size, rollout_steps, tasks_per_update) for seed in seeds]
     report = Progress(updates * len(seeds)) if progress else None
     diverged_at = np.zeros(len(seeds), int)
-    for update, (G, queries, reward, batch) in enumerate(_updates(draws, discount, tasks_per_update, parameters[0]), 1):
-        try:
-            estimates = module(G, queries)
-        except RuntimeError as error:
-            raise ValueError(
-                f"module cannot take G of shape {tuple(G.shape)} and queries of shape {tuple(queries.shape)}: {error}"
-            ) from error
-        if estimates.shape != reward.shape:
-            raise ValueError(f"module returns shape {tuple(estimates.shape)}; return (S, K, n), here {reward.shape}.")
-        errors = _errors(target, estimates.detach().cpu().numpy(), reward, batch, discount)
+    prompts_of = _columns if columns else _gram_matrices
+    for update, (given, reward, batch) in enumerate(
+        _updates(draws, prompts_of, discount, tasks_per_update, parameters[0]), 1
+    ):
+        expected = reward.shape[1:] if columns else reward.shape
+        estimates = _estimates(module, given, expected).reshape(reward.shape)
+        errors = _errors(target, estimates.detach().cpu().double().numpy(), reward, batch, discount)
         # Adam descends, and the update ascends along the mean over tasks of (1/b) sum_t delta_t grad TF_L(S_t).
         weights = torch.from_numpy(-errors / tasks_per_update).to(estimates)
         gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
@@ -243,26 +261,66 @@ def _trained_parameters(module: torch.nn.Module, seeds: int) -> list[torch.Tenso
 
 
 def _updates(
-    draws: list[Iterator[Block]], discount: float, tasks_per_update: int, like: torch.Tensor
-) -> Iterator[tuple[torch.Tensor, torch.Tensor, np.ndarray, BatchStatistics]]:
-    """Gram matrices, queries, rewards and batches of each update, with axes of S seeds and K tasks.
+    draws: list[Iterator[Block]], prompts_of: Callable, discount: float, tasks_per_update: int, like: torch.Tensor
+) -> Iterator[tuple[tuple[torch.Tensor, ...], np.ndarray, BatchStatistics]]:
+    """Arguments of the module, rewards (S, K, n) and batches of each update, with axes of S seeds and K tasks.
 
-    ``draws`` has the blocks of each seed, and ``like`` a tensor of the wanted type.
+    ``draws`` has the blocks of each seed, ``prompts_of`` makes the arguments, and ``like`` has their type.
     """
     for blocks in zip(*draws, strict=True):
-        G = np.stack([block.contexts.gram_matrix(discount) for block in blocks])
         reward = np.stack([block.tasks.reward for block in blocks])  # (S, N, n)
-        if blocks[0].tasks.features is None:
-            queries = np.broadcast_to(np.eye(reward.shape[-1]), (*reward.shape, reward.shape[-1]))
-        else:
-            queries = np.stack([block.tasks.features for block in blocks])  # (S, N, n, d)
         batches = {
             name: np.stack([getattr(block.batches, name) for block in blocks]) for name in vars(blocks[0].batches)
         }
-        for first in range(0, reward.shape[1], tasks_per_update):
-            own = slice(None), slice(first, first + tasks_per_update)
-            prompts = (torch.tensor(array[own]).to(like) for array in (G, queries))
-            yield *prompts, reward[own], BatchStatistics.unchecked(**{name: batches[name][own] for name in batches})
+        slices = [slice(first, first + tasks_per_update) for first in range(0, reward.shape[1], tasks_per_update)]
+        for some, given in zip(slices, prompts_of(blocks, slices, discount), strict=True):
+            tensors = (torch.tensor(array) for array in given)
+            own = slice(None), some
+            yield (
+                tuple(tensor.to(like if tensor.is_floating_point() else like.device) for tensor in tensors),
+                reward[own],
+                BatchStatistics.unchecked(**{name: batches[name][own] for name in batches}),
+            )
+
+
+def _gram_matrices(
+    blocks: Sequence[Block], slices: list[slice], discount: float
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Gram matrices (S, K, D, D) and queries (S, K, n, d) of the tasks of each slice."""
+    G = np.stack([block.contexts.gram_matrix(discount) for block in blocks])
+    queries = np.stack([block.queries for block in blocks])
+    for some in slices:
+        yield G[:, some], queries[:, some]
+
+
+def _columns(blocks: Sequence[Block], slices: list[slice], discount: float) -> Iterator[tuple[np.ndarray, ...]]:
+    """Columns (K, m, D), queries (K, n, d), and padding (K, m) if there is any, of the tasks of each slice."""
+    (block,) = blocks
+    for some in slices:
+        columns, padding = block.columns(some, discount)
+        yield columns.mT, block.queries[some], *([padding] if padding.any() else [])
+
+
+def _estimates(module: torch.nn.Module, given: tuple[torch.Tensor, ...], shape: tuple[int, ...]) -> torch.Tensor:
+    """Call a module, and check what it returns."""
+    shapes = " and ".join(str(tuple(argument.shape)) for argument in given)
+    try:
+        estimates = module(*given)
+    except (RuntimeError, TypeError, IndexError, AssertionError) as error:
+        problem = f"{error}".partition("\n")[0].rstrip(".") or type(error).__name__
+        dtype = "; make all its tensors of this type" if "type" in problem else ""
+        raise ValueError(
+            f"module fails on arguments of shapes {shapes} and type {given[0].dtype}: {problem}{dtype}."
+        ) from error
+    if not isinstance(estimates, torch.Tensor) or estimates.shape != shape:
+        found = tuple(estimates.shape) if isinstance(estimates, torch.Tensor) else type(estimates).__name__
+        raise ValueError(f"module returns {found} for arguments of shapes {shapes}; return a tensor of shape {shape}.")
+    if not estimates.is_floating_point() or not estimates.requires_grad:
+        raise ValueError(
+            f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that torch"
+            " computes from the trained parameters."
+        )
+    return estimates
 
 
 def _errors(

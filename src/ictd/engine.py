@@ -37,7 +37,7 @@ write out the product of a short row, which is faster than a call.
 
 import numpy as np
 
-from ictd.kernels import kernel, size
+from ictd.kernels import LONGEST, kernel, size
 from ictd.sampling import BatchStatistics
 from ictd.small_matrices import UNROLLED, add_outer_products, add_vector_product
 from ictd.transformer import Weights
@@ -399,6 +399,11 @@ class Engine:
         self, prompts: np.ndarray, queries: np.ndarray | None, batch: tuple[np.ndarray, ...], estimates: np.ndarray
     ) -> int:
         """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
+        if estimates.shape[1] > LONGEST or 2 * self.dimension > LONGEST:
+            raise ValueError(
+                f"tasks have {estimates.shape[1]} states and {self.dimension} features; pretraining takes at most"
+                f" {LONGEST} states and {LONGEST // 2} features, so give TaskDistribution fewer (features=4)."
+            )
         n, d = size(estimates.shape[1]), size(self.dimension)
         transition, M, c, features, k = prompts, None, None, None, d
         if prompts.shape[-1] == 2 * len(d) + 1:

@@ -31,13 +31,13 @@ def fill_returns(transition, reward, visits, discount, steps, seeds, return_sums
     batch = visits.sum(axis=1).max()
     walker, total = np.empty(batch, np.uint64), np.empty(batch)
     numbers = np.empty(batch + 1, np.uint64)
-    # A table has at most PATHS paths, or those of single steps.
-    most = max(PATHS, n * n)
-    paths, chance, gain = np.empty((2, n), np.int64), np.empty((2, n, most)), np.empty((2, 2, n, most))
-    last, row_of = np.empty((2, n, most), np.uint16), np.empty(n, np.uint64)
+    # A table has at most PATHS paths, or those of single steps, of which each state has at most n.
+    most, row = max(PATHS, n * n), max(PATHS, n)
+    paths, chance, gain = np.empty((2, n), np.int64), np.empty((2, n, row)), np.empty((2, 2, n, row))
+    last, row_of = np.empty((2, n, row), np.uint16), np.empty(n, np.uint64)
     accept, next_row = np.empty(most, np.uint64), np.empty(2 * most, np.uint64)
     whole, short = np.empty(2 * most), np.empty(2 * most)
-    scratch = np.empty(2 * most, np.uint16), np.empty(most), np.empty(most, np.uint16), np.empty(most, np.uint16)
+    scratch = np.empty(2 * row, np.uint16), np.empty(row), np.empty(row, np.uint16), np.empty(row, np.uint16)
     for i in range(tasks):
         length = jump_length(transition[i], steps - 1, paths)
         jumps, rest = (steps - 1) // length, (steps - 1) % length

@@ -12,6 +12,7 @@ and constants that a kernel uses must be defined in these files.
 import hashlib
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,8 @@ import numba
 from numba.core.caching import FunctionCache
 
 logger = logging.getLogger(__name__)
+# Greatest length of a tuple that numba compiles.
+LONGEST = 1000
 Function = TypeVar("Function", bound=Callable)
 
 
@@ -86,8 +89,11 @@ class _Cache(FunctionCache):
             logger.warning("A kernel is compiled again, as its file in %s is damaged: %r.", self.cache_path, error)
             with suppress(OSError):
                 self.flush()
-            return None
-        return compiled if compiled and compiled.signature.args == signature else None
+            compiled = None
+        if compiled and compiled.signature.args == signature:
+            return compiled
+        say_compiling()
+        return None
 
     def save_overload(self, signature, compiled):
         try:
@@ -96,8 +102,14 @@ class _Cache(FunctionCache):
             logger.warning("A compiled kernel is not kept: %s.", error)
 
 
+@cache
+def say_compiling() -> None:
+    """Say on the standard error stream, once in a process, why the first call takes long."""
+    print("ictd compiles its kernels, once for each number of states (3 to 20 s).", file=sys.stderr, flush=True)
+
+
 def size(number: int) -> tuple[int, ...]:
-    """Make a number that the compiler of a kernel knows: the length of a tuple."""
+    """Make a number, at most ``LONGEST``, that the compiler of a kernel knows: the length of a tuple."""
     return (0,) * number
 
 

@@ -28,6 +28,7 @@ from ictd.checks import (
     NotNegative,
     Positive,
     Seeds,
+    abbreviated,
     choice,
     equal_fields,
     function_or,
@@ -46,6 +47,21 @@ from ictd.transformer import Model, Weights, initial_weights
 ENGINES = ("compiled", "torch")
 TARGETS = ("td", "mc", "values")
 Target = Annotated[str | Callable, function_or(choice(TARGETS))]
+
+
+def task_distribution(name: str, value: object, sizes: dict) -> TaskDistribution:
+    """Validate a TaskDistribution; messages for other kinds of tasks say how to make one of them."""
+    if isinstance(value, Tasks):
+        raise ValueError(
+            f"{name} is {value}; give a TaskDistribution of a function f(states, size, rng) that returns (transition,"
+            " reward) of size tasks, or call pretrain_history."
+        )
+    if isinstance(value, str) or (callable(value) and not isinstance(value, type)):
+        raise ValueError(f"{name} is {abbreviated(value)}, an environment; give TaskDistribution(env, states=5).")
+    return instance(TaskDistribution)(name, value, sizes)
+
+
+Distribution = Annotated[TaskDistribution, task_distribution]
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
 logger = logging.getLogger(__name__)
@@ -151,7 +167,7 @@ def pretrain_history(
 
 @validate
 def pretrain(
-    tasks: TaskDistribution,
+    tasks: Distribution,
     depth: Count,
     discount: Discount,
     prompts: EnumeratedPrompts | SampledPrompts | None = None,

@@ -7,12 +7,13 @@ their prompts.  Prompts are enumerated, as in the paper (eq. (Z0 redef)), or sam
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from ictd.checks import Count, Discount, validate, validate_fields, validated
 from ictd.context import Context
-from ictd.mrp import TaskDistribution, Tasks, value_function
+from ictd.mrp import TaskArrays, TaskDistribution, Tasks, value_function
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import (
@@ -81,8 +82,54 @@ class SampledPrompts:
     @validate
     def contexts(self, tasks: Tasks, rng: np.random.Generator) -> Context:
         """Draw a context of each of N tasks."""
-        lengths = rng.integers(self.shortest, self.longest, len(tasks), endpoint=True)
-        return sample_contexts(tasks, lengths, rng)
+        return self.steps(tasks, rng).contexts(tasks)
+
+    def steps(self, tasks: Tasks, rng: np.random.Generator) -> "Steps":
+        """Draw the steps of a context of each of N tasks."""
+        return Steps.drawn(tasks, rng.integers(self.shortest, self.longest, len(tasks), endpoint=True), rng)
+
+
+@dataclass(frozen=True)
+class Steps(TaskArrays):
+    """Steps of N tasks, of which the context of task i has the first ``lengths[i]``.
+
+    Parameters
+    ----------
+    states, next_states : (N, m) int arrays, S_t and S_{t+1}, which is n at the end of an episode
+    lengths : (N,) int array, at most m
+    """
+
+    states: np.ndarray
+    next_states: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def drawn(cls, tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Self:
+        """Draw the steps of contexts of these lengths (N,), as ``sample_steps``."""
+        return cls(*sample_steps(tasks, int(lengths.max()), rng), lengths)
+
+    def contexts(self, tasks: Tasks) -> Context:
+        """Make the context of each of N tasks."""
+        counts = transition_counts(self.states, self.next_states, self.lengths, tasks.states)
+        context = Context.of_shares(self.lengths, counts / self.lengths[:, None, None], tasks.reward)
+        return context if tasks.features is None else context.with_features(tasks.features)
+
+    def columns(self, tasks: Tasks, discount: float) -> tuple[np.ndarray, np.ndarray]:
+        """Make the columns of the context of each of N tasks, in the order of the steps.
+
+        Returns
+        -------
+        columns : (N, 2d+1, m) array, with the m of the longest context; zeros after the end of the others
+        padding : (N, m) bool array, True after the end of a context
+        """
+        padding = np.arange(self.lengths.max()) >= self.lengths[:, None]
+        states, next_states = (array[:, : padding.shape[1]] for array in (self.states, self.next_states))
+        features = np.eye(tasks.states)[None] if tasks.features is None else tasks.features
+        features = np.pad(features, [(0, 0), (0, 1), (0, 0)])  # Zeros after the end of an episode.
+        rewards = np.take_along_axis(tasks.reward, states, axis=1)
+        phi, phi_next = (np.take_along_axis(features, array[..., None], axis=1) for array in (states, next_states))
+        columns = np.concatenate([phi, discount * phi_next, rewards[..., None]], axis=-1)
+        return np.where(padding[..., None], 0.0, columns).mT, padding
 
 
 def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:
@@ -98,36 +145,48 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     -------
     Context of (N, d)
     """
-    states, next_states = sample_steps(tasks, int(lengths.max()), rng)
-    counts = transition_counts(states, next_states, lengths, tasks.states)
-    context = Context.of_shares(lengths, counts / lengths[:, None, None], tasks.reward)
-    return context if tasks.features is None else context.with_features(tasks.features)
+    return Steps.drawn(tasks, lengths, rng).contexts(tasks)
 
 
 @dataclass(frozen=True)
 class Block:
-    """Tasks of pretraining, with their contexts and batches.
+    """Tasks of pretraining, with their prompts and batches.
 
     Parameters
     ----------
     tasks : Tasks, N of them
     batches : BatchStatistics of N tasks
         For the target "values", true values take the place of returns.
-    sampled : Context of (N, d), or None for enumerated contexts
+    steps : Steps of N sampled contexts, or None for enumerated ones
     """
 
     tasks: Tasks
     batches: BatchStatistics
-    sampled: Context | None
+    steps: Steps | None
+
+    @property
+    def queries(self) -> np.ndarray:
+        """Features (N, n, d) of all states, the query states."""
+        features, identity = self.tasks.features, np.eye(self.tasks.states)
+        return np.broadcast_to(identity, (len(self.tasks), *identity.shape)) if features is None else features
 
     @property
     def contexts(self) -> Context:
         """The context of each task, (N, d)."""
-        return EnumeratedPrompts().contexts(self.tasks) if self.sampled is None else self.sampled
+        return EnumeratedPrompts().contexts(self.tasks) if self.steps is None else self.steps.contexts(self.tasks)
 
     def prompts(self, discount: float) -> np.ndarray:
         """Contexts in the form that the compiled engine takes."""
-        return enumerated_prompts(self.tasks, discount) if self.sampled is None else self.sampled.gram_matrix(discount)
+        if self.steps is None:
+            return enumerated_prompts(self.tasks, discount)
+        return self.contexts.gram_matrix(discount)
+
+    def columns(self, some: slice, discount: float) -> tuple[np.ndarray, np.ndarray]:
+        """Columns (K, 2d+1, m) of the contexts of some tasks, and padding (K, m), as ``Steps.columns``."""
+        tasks = self.tasks[some]
+        if self.steps is not None:
+            return self.steps[some].columns(tasks, discount)
+        return EnumeratedPrompts().columns(tasks, discount), np.zeros(tasks.reward.shape, bool)
 
 
 def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np.ndarray:
@@ -183,5 +242,5 @@ def training_blocks(
             return_sums = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
         elif target == "values":
             return_sums = visits * value_function(tasks.transition, tasks.reward, discount)
-        sampled = prompts.contexts(tasks, for_contexts) if isinstance(prompts, SampledPrompts) else None
-        yield Block(tasks, BatchStatistics(visits, transitions, return_sums), sampled)
+        steps = prompts.steps(tasks, for_contexts) if isinstance(prompts, SampledPrompts) else None
+        yield Block(tasks, BatchStatistics(visits, transitions, return_sums), steps)
