@@ -298,16 +298,16 @@ def test_columns_of_episodes_end_with_zeros():
         (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2)), "P has shape .* leading axis of 2 seeds"),
         (lambda: pretrained(Transposed(3, 3)), r"returns \(1, 3, 1\) .* return a tensor of shape \(1, 1, 3\)"),
         (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2), columns=True), "takes one; train one module"),
-        (lambda: pretrained(Given(lambda own, G, queries: [own])), "module returns list for arguments"),
+        (lambda: pretrained(Given(lambda own, G, queries: [own])), "module returns list for G"),
         (lambda: pretrained(Given(lambda own, G, queries: queries[..., 0].detach())), "float64 without a gradient"),
         (lambda: pretrained(Given(lambda own, G, queries: queries[..., 0] * own * 1j)), "complex128 without"),
         (
             lambda: pretrained(Given(lambda own, G, queries: own @ own)),
-            "fails on .* \\(1, 1, 3, 3\\) and type torch.float",
+            r"fails on G \(1, 1, 7, 7\) and queries \(1, 1, 3, 3\) of torch.float64: .* needs columns=True",
         ),
         (
             lambda: pretrained(Given(lambda own, G, queries: queries @ own.float().expand(3))),
-            "same dtype.* make all its tensors of this type",
+            r"same dtype.* such as by module.to\(torch.float64\)",
         ),
         (
             lambda: pretrained(

@@ -303,18 +303,19 @@ def _columns(blocks: Sequence[Block], slices: list[slice], discount: float) -> I
 
 def _estimates(module: torch.nn.Module, given: tuple[torch.Tensor, ...], shape: tuple[int, ...]) -> torch.Tensor:
     """Call a module, and check what it returns."""
-    shapes = " and ".join(str(tuple(argument.shape)) for argument in given)
+    names = ("G", "queries") if given[0].ndim == 4 else ("columns", "queries", "padding")
+    shapes = " and ".join(f"{name} {tuple(argument.shape)}" for name, argument in zip(names, given, strict=False))
     try:
         estimates = module(*given)
     except (RuntimeError, TypeError, IndexError, AssertionError) as error:
         problem = f"{error}".partition("\n")[0].rstrip(".") or type(error).__name__
-        dtype = "; make all its tensors of this type" if "type" in problem else ""
-        raise ValueError(
-            f"module fails on arguments of shapes {shapes} and type {given[0].dtype}: {problem}{dtype}."
-        ) from error
+        dtype = given[0].dtype
+        remedy = f"; give all its tensors this type, such as by module.to({dtype})" if "type" in problem else ""
+        remedy += "; a module on whole columns needs columns=True" if "G" in names else ""
+        raise ValueError(f"module fails on {shapes} of {dtype}: {problem}{remedy}.") from error
     if not isinstance(estimates, torch.Tensor) or estimates.shape != shape:
         found = tuple(estimates.shape) if isinstance(estimates, torch.Tensor) else type(estimates).__name__
-        raise ValueError(f"module returns {found} for arguments of shapes {shapes}; return a tensor of shape {shape}.")
+        raise ValueError(f"module returns {found} for {shapes}; return a tensor of shape {shape}.")
     if not estimates.is_floating_point() or not estimates.requires_grad:
         raise ValueError(
             f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that torch"
