@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ictd.baselines import certainty_equivalence, constant_estimate, lstd, lstd_lambda
+from ictd.baselines import certainty_equivalence, constant_estimate, lstd
 from ictd.evaluation import UnseenTasks
 from ictd.mrp import value_function
 from ictd.rng import generator
 from ictd.statistics import log_spaced
+from ictd.traces import lstd_lambda
 from studies.sampled_prompts.posterior import boyan_posterior, posterior_values
 
 # Candidates for the parameters.
