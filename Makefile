@@ -43,12 +43,21 @@ RESULTS = $(shell $(VENV)/bin/python -P -c 'import yaml; print(yaml.safe_load(op
 help:
 	@sed -n 's/^## make/make/p' Makefile
 
+# Run Snakemake with targets. If it fails, the end of its output, the errors of jobs, and where all output is are printed.
+OUTPUT := .snakemake/output.log
+define run
+@echo "Running the workflow; \`tail -f $(OUTPUT)\` shows the progress."
+@mkdir -p $(dir $(OUTPUT))
+@snakemake $(1) --cores $(CORES) > $(OUTPUT) 2>&1 || { tail -n 20 $(OUTPUT) | cut -c -300; grep '^error: ' $(OUTPUT); \
+    echo "The run failed; $(OUTPUT) has all output. Run the same command again: finished jobs are kept."; exit 1; }
+endef
+
 reproduce: $(READY)
-	snakemake --cores $(CORES)
+	$(call run)
 	@$(MAKE) --no-print-directory report
 
 $(STUDIES): $(READY)
-	snakemake $@ --cores $(CORES)
+	$(call run,$@)
 	@test ! -e $(RESULTS)/$@/$@.html || echo "Open $(RESULTS)/$@/$@.html in a browser."
 
 report: $(READY)
@@ -56,9 +65,11 @@ report: $(READY)
 	    || { echo "There is no finished run in $(RESULTS)/; run make reproduce, which also writes the report."; exit 1; }
 	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \
 	    || { cat $(RESULTS)/logs/snakemake-report.log; exit 1; }
-	@echo "Results are in $(RESULTS)/. Open in a browser:"
-	@echo "  $(RESULTS)/report.html             claims, figures, tables"
-	@echo "  $(RESULTS)/snakemake-report.html   the same results by rule, with provenance"
+	@python -P -c 'import json, sys; from ictd.report.sentences import counted, in_one_sentence; \
+	    print(in_one_sentence(counted(json.load(open(sys.argv[1])))))' $(RESULTS)/sentences.json
+	@echo "$(RESULTS)/report.html has all claims, figures and tables. Open it in a browser."
+	@echo "$(RESULTS)/snakemake-report.html has the same results by rule, with their provenance."
+	@echo "make verify compares the results with the reference."
 
 article: $(READY)
 	snakemake article --cores $(CORES)

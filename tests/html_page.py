@@ -18,9 +18,10 @@ class Page(HTMLParser):
         if tag == "img":
             self.images.append(values.get("src", ""))
         else:
-            # Links to the web are not loaded by the page itself.
+            # Links to the web and to other files are not loaded by the page itself.
             kept = ("#", "http") if tag == "a" else "#"
-            self.outside += [values[key] for key in ("src", "href") if not values.get(key, "#").startswith(kept)]
+            if values.get("class") != "file":
+                self.outside += [values[key] for key in ("src", "href") if not values.get(key, "#").startswith(kept)]
         if tag in ("h1", "h2", "h3"):
             self.headings.append("")
         if tag == "tr":

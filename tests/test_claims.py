@@ -9,7 +9,7 @@ import pytest
 from ictd.report import html
 from ictd.report.claim import Trials, as_records, claim
 from ictd.report.claim_tables import claims_overview, claims_rows, what_does_not_hold
-from ictd.report.verdicts import LISTED, in_words, overall, verdict_by, verdict_in_words
+from ictd.report.verdicts import LISTED, closest, in_words, measured, outcome, overall, verdict_by, verdict_in_words
 from ictd.statistics import Estimate, bootstrap_mean
 
 
@@ -105,7 +105,7 @@ def test_records_contain_only_plain_values():
     records = as_records(made(("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf)))
     wanted = {
         "id", "kind", "section", "setting", "statement", "statistic", "value", "low", "high", "relation", "threshold",
-        "p", "verdict", "corrected", "shown", "trials", "trials_hold",
+        "p", "verdict", "corrected", "shown", "trials", "trials_hold", "unit",
     }  # fmt: skip
     assert all(set(record) == wanted for record in records)
     assert [record["value"] for record in records] == [2, None, None]
@@ -118,7 +118,8 @@ def test_records_contain_only_plain_values():
 def claimed(setting, value, low=None, high=None, **more):
     rest = {"id": f"more/{setting}", "kind": "ours", "statement": "S", "statistic": "T", "relation": ">"}
     verdict = verdict_by(">", 1, value, low, high)
-    rest |= {"threshold": 1, "shown": "", "verdict": verdict, "corrected": verdict, "trials": None}
+    rest |= {"threshold": 1, "shown": "", "unit": "", "verdict": verdict, "corrected": verdict}
+    rest["trials"] = None
     return {**rest, "setting": setting, "value": value, "low": low, "high": high, **more}
 
 
@@ -142,6 +143,40 @@ def test_verdicts_in_words():
         "td grouped-m = 20": "TD grouped, m = 20",
     }  # fmt: skip
     assert {setting: in_words(setting) for setting in words} == words
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "ends", "said"),
+    [
+        ("%", 0.85, (0.621, 0.968), "85%, 62% to 97%"),
+        ("%", 1.0, (), "100%"),
+        ("zero", np.log10(1.24), (np.log10(1.11), np.log10(1.37)), "24% worse than zero, 11% to 37%"),
+        ("zero", np.log10(0.2), (np.log10(0.1), np.log10(0.3)), "80% better than zero, 70% to 90%"),
+        ("zero", np.log10(0.2), (), "80% better than zero"),
+        ("zero", np.log10(1.24), (np.log10(0.9), np.log10(1.5)), "1.24 times as bad as zero, 0.9 to 1.5"),
+        ("zero", 1.0, (0.5, 2.0), "10 times as bad as zero, 3.16 to 100"),
+        ("zero", None, (), "not finite"),
+    ],
+)
+def test_values_are_shown_in_their_units(unit, value, ends, said):
+    assert measured(claimed("boyan-3", value, *ends, unit=unit)) == said
+
+
+def test_what_tests_need_is_left_out_if_the_value_says_it():
+    one = claimed("boyan-3", 0.508, 0.499, 0.515, id="pattern/boyan-3", threshold=0.5)
+    assert outcome(one) == "squared cosine of the mean A and theta^TD: 0.508, 0.499 to 0.515; needs > 0.5"
+    assert outcome(one | {"unit": "%", "id": "new_test/boyan-3"}) == "new test: 51%, 50% to 52%; needs > 50%"
+    assert outcome(one | {"unit": "zero", "value": 0.0, "low": None, "high": None}).endswith("0% better than zero")
+
+
+def test_the_closest_claim_has_the_worst_verdict_and_the_least_distance():
+    far, near, zero = claimed("a", 9.0, 8, 10), claimed("b", 7.0, 1.5, 10), claimed("c", 0.3, threshold=0)
+    between, wrong = claimed("d", 1.0, 0.5, 2), claimed("e", 0.9, 0.8, 0.95)
+    assert closest([far, near]) is near and closest([far, near, zero]) is zero
+    assert closest([far, between, near]) is between and closest([between, wrong, far]) is wrong
+    assert closest([claimed("f", -5.0, -9, -1), wrong])["setting"] == "f"
+    below = claimed("g", 0.25, relation="<", threshold=0.5, verdict="holds")
+    assert closest([below, below | {"value": 0.4, "setting": "h"}])["setting"] == "h"
 
 
 def test_overview_counts_verdicts_and_names_claims_that_do_not_hold():

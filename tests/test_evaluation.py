@@ -12,12 +12,15 @@ from ictd.evaluation import (
     draw_unseen_tasks,
     factor_scores,
     joined,
+    layer_measures,
     weights_msve,
 )
 from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced
+from ictd.transformer import estimates
 
 STATES, DISCOUNT, LENGTHS, DEPTH = 4, 0.85, [1, 6, 25], 6
+PSEUDO_STEPS = {"constant_tuned": 1.5, "lstd_pseudo_steps": 0.8}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,7 @@ def contexts(data):
 def test_joined_tasks_have_the_errors_of_their_parts():
     parts = [draw_unseen_tasks(seed, STATES, 4, 9, DISCOUNT, "loop") for seed in (0, 1)]
     data = joined(parts)
-    given = Given(DISCOUNT, DEPTH, 0.1, True, {"theta_td": 0.7})
+    given = Given(DISCOUNT, DEPTH, 0.1, True, {"theta_td": 0.7, **PSEUDO_STEPS})
     together, *alone = (baseline_msve(BASELINES, part, [part.context(9)], given) for part in (data, *parts))
     for name, msve in together.items():
         np.testing.assert_array_equal(msve, np.hstack([errors[name] for errors in alone]))
@@ -54,17 +57,30 @@ def test_msve_of_transformers_equals_naive(data, scaled):
 
 @pytest.mark.parametrize(("scaled", "step_size"), [(True, 0.7), (False, 0.03)])
 def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
-    msve = baseline_msve(BASELINES, data, contexts, Given(DISCOUNT, DEPTH, 0.1, scaled, {"theta_td": step_size}))
+    given = Given(DISCOUNT, DEPTH, 0.1, scaled, {"theta_td": step_size, **PSEUDO_STEPS})
+    msve = baseline_msve(BASELINES, data, contexts, given)
     for k, length in enumerate(LENGTHS):
         for i, (_, r, path, mu, v) in enumerate(zip(*naive.tasks_of(data), strict=True)):
             trajectory = path[: length + 1], r[path[:length]], STATES, DISCOUNT
             by_td = naive.batch_td(*trajectory, step_size * (1 if scaled else length), DEPTH)
             values = {"theta_td": by_td, "batch_td": by_td, "lstd": naive.lstd(*trajectory, 0.1), "zero": 0 * v}
             values["constant"] = r[path[:length]].mean() / (1 - DISCOUNT)
+            values["constant_tuned"] = r[path[:length]].sum() / (length + 1.5) / (1 - DISCOUNT)
+            uniform = np.full((STATES, STATES), 0.8 / STATES)
+            values["lstd_pseudo_steps"] = naive.certainty_equivalence(*trajectory, uniform, 0)
             assert msve.keys() == values.keys()
             for name, value in values.items():
                 expected = (mu * (v - value) ** 2).sum()
                 np.testing.assert_allclose(msve[name][k, i], expected, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("name", PSEUDO_STEPS)
+def test_the_score_of_a_number_of_pseudo_steps_is_its_mean_msve(data, contexts, name):
+    counts = np.array([0.1, 1.0, 1.7])
+    scores = factor_scores(BASELINES[name], data, contexts, Given(DISCOUNT, 20, 0.1, True, {}), counts)
+    for count, score in zip(counts, scores, strict=True):
+        given = Given(DISCOUNT, 20, 0.1, True, {name: count})
+        np.testing.assert_allclose(score, baseline_msve([name], data, contexts, given)[name].mean())
 
 
 def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
@@ -115,3 +131,39 @@ def test_contexts_longer_than_the_paths_are_refused(data):
 
 def test_log_spaced_candidates():
     np.testing.assert_allclose(log_spaced(0.01, 100, 5), [0.01, 0.1, 1, 10, 100])
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_layers_are_compared_with_td_by_the_outputs_of_fewer_layers(data, scaled):
+    """The change by layer l + 1 is the difference of the outputs of l + 1 and l layers."""
+    depth, found, several = 3, [], naive.several_weights(STATES, count=6)
+    for i in range(6):
+        weights = ictd.Weights(several.u[i], several.A[i] * (1 if scaled else 1 / STATES))
+        found.append(layer_measures(weights, data, depth, scaled))
+        G = data.gram_matrix(ENUMERATED, scaled)
+        outputs = [estimates(weights, G, layers) for layers in range(1, depth + 1)]
+        before, shares = 0 * outputs[0], []
+        for after in outputs:
+            along = of_layer = of_td = 0.0
+            for p, r, _, mu, _, old, new in zip(*naive.tasks_of(data), before, after, strict=True):
+                for s in range(STATES):
+                    error = r[s] + DISCOUNT * sum(p[s, j] * old[j] for j in range(STATES)) - old[s]
+                    along += mu[s] * (new[s] - old[s]) * error
+                    of_layer += mu[s] * (new[s] - old[s]) ** 2
+                    of_td += mu[s] * error**2
+            shares.append(max(along, 0) ** 2 / of_layer / of_td)
+            before = after
+        assert found[-1]["layer_is_td"] == pytest.approx(np.mean(shares))
+        early, late = (estimates(weights, G, layers + 1) - estimates(weights, G, layers) for layers in (20, 80))
+        shrinking = np.linalg.norm(late, axis=1) < np.linalg.norm(early, axis=1)
+        assert found[-1]["converging"] == shrinking.mean()
+    assert len({one["converging"] for one in found}) > 1
+
+
+def test_every_layer_of_theta_td_is_td(data):
+    theta = ictd.theta_td(STATES)
+    assert layer_measures(theta, data, 9) == pytest.approx({"layer_is_td": 1, "converging": 1})
+    backwards = layer_measures(ictd.Weights(theta.u, -theta.A), data, 9)
+    assert backwards == {"layer_is_td": 0, "converging": 0}
+    nothing = layer_measures(ictd.Weights(theta.u, np.nan * theta.A), data, 9)
+    assert np.isnan([*nothing.values()]).all()

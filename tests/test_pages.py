@@ -108,9 +108,9 @@ def test_tables_have_words_marks_and_escaped_text():
 
 def test_broken_links_become_text_and_sections_become_contents():
     body = """<p id="here"></p><a href="#here">1</a><a href="#gone">2</a><a class="x" href="docs/x.md">3</a>
-    <a href="https://x.org">4</a>"""
+    <a href="https://x.org">4</a><a class="file" href="a/a.html">5</a>"""
     text = html.without_dead_links(body)
-    assert re.findall(r"<a .*?>(\d)</a>", text) == ["1", "4"] and "2" in text and "3" in text
+    assert re.findall(r"<a .*?>(\d)</a>", text) == ["1", "4", "5"] and "2" in text and "3" in text
     text = html.page("T", "<h2>One & two's</h2><p>x</p><h2>Three</h2>")
     assert re.findall(r'href="#(.*?)"', text) == re.findall(r'<h2 id="(.*?)"', text) != []
     assert "<nav" in text and "<nav" not in html.page("T", "<p>x</p>")
@@ -147,6 +147,12 @@ def test_parts_of_a_page(shown, tmp_path):
     assert "<summary>On A &amp; B</summary>" in document and code in document
     assert '#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>' in document
     assert "[a picture](#x) [b](../c.md)" in document
+    (tmp_path / "studies/s").mkdir(parents=True)
+    (tmp_path / "studies/s/README.md").write_text(text)
+    study = shown.study(str(tmp_path / "studies/s/README.md"))
+    assert (
+        study.startswith('<li>On A &amp; B: <a class="file" href="s/s.html">') and 'href="studies/s/README.md"' in study
+    )
 
 
 def test_the_slider_shows_means_over_runs_and_medians():

@@ -1,16 +1,19 @@
 """The paper's claims on the tables of made-up runs; each claim can hold and fail."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import ictd
+from ictd.baselines import BASELINES
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.report import pages, paper_claims
 from ictd.report import result_tables as tables
 from ictd.report.claim import as_records, statements_in
-from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_hold
+from ictd.report.claim_tables import other_sentences, sentences_overview, sentences_that_do_not_hold
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.weight_measures import unidentifiable_direction
@@ -49,9 +52,15 @@ def result_tables(A=PATTERN, msve=FALLING, zero=9.0, u=0.0, tau=200, settings=(M
     runs = {Cell(algo, *setting): arrays if algo == "td" else other for setting in settings for algo in ("td", "mc")}
     evaluations = dict.fromkeys(runs, evaluation)
     same = np.full((len(seeds), 3, 3), float(zero)) * spread
-    methods = dict.fromkeys(("theta_td", "batch_td", "lstd", "zero", "constant"), same)
+    methods = dict.fromkeys(BASELINES, same)
     beside = {"seeds": seeds, "context_lengths": lengths, **methods}
+    sizes = [("zero", "any", n, 0) for n in {states for _, states, _ in settings}]
+    methods_of_medians = pd.DataFrame([*runs, *sizes], columns=["method", "env", "states", "depth"])
+    medians = {"context_length": 20, "median": np.where(methods_of_medians["env"] == "any", zero, msve.mean())}
+    layers = pd.DataFrame([(*cell, seed) for cell in runs for seed in seeds], columns=[*Cell._fields, "seed"])
     return {
+        "over_tasks": methods_of_medians.assign(**medians),
+        "layers": layers.assign(layer_is_td=0.8 + layers["seed"] / 100, converging=0.9 - layers["seed"] / 100),
         "unseen_msve": tables.msve_table(evaluations),
         "unseen_baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
         "baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
@@ -73,7 +82,7 @@ def verdicts(made):
 
 def test_claims_hold_for_theta_td_and_falling_msve():
     made = verdicts(result_tables())
-    assert len(made) == 2 * 15 + 5 + 1 + 1
+    assert len(made) == 2 * 19 + 5 + 1 + 1
     others = {name: verdict for name, verdict in made.items() if verdict != "holds"}
     undecided = {f"{name}/{algo}-boyan-3-4" for name in ("consistent", "finite") for algo in ("td", "mc")}
     # Of three seeds, disjoint halves have one each.
@@ -93,6 +102,8 @@ TD = "td-boyan-3-4"
         ({"msve": np.array([[9, 4, 8], [9, 4, 1], [9, 4, 12.0]])}, f"beats_zero/{TD}", "not shown"),
         ({"msve": np.array([[4, 9, 5], [4, 9, 4.5], [4, 9, 6.0]])}, f"msve_lower/{TD}", "refuted"),
         ({"zero": 0.1}, "beats_zero/mc-boyan-3-4", "refuted"),
+        ({"zero": 0.1}, "beats_zero_by_medians/mc-boyan-3-4", "refuted"),
+        ({"zero": 0.1}, "beats_constant/mc-boyan-3-4", "refuted"),
         ({"A": -PATTERN}, f"pattern/{TD}", "refuted"),
         ({"A": -PATTERN}, f"signs/{TD}", "refuted"),
         ({"A": PATTERN[:, ::-1]}, f"pattern_A11/{TD}", "refuted"),
@@ -126,6 +137,12 @@ def changed_estimate(name, low, high):
         ("agreement", changed_estimate("residual_apart", 0.75, 0.9), {"same_noise_apart/boyan-3-4": "holds"}),
         ("baselines", lambda t: t.assign(msve=t["msve"] * (1 + 1e-6 * (t["method"] == "batch_td"))),
          {"theta_td/3-4": "refuted"}),
+        ("layers", lambda t: t.assign(layer_is_td=t["layer_is_td"] - 0.4 * (t["algo"] == "mc")),
+         {"layer_is_td/mc-boyan-3-4": "refuted"}),
+        ("layers", lambda t: t.assign(converging=t["converging"] - 0.39 * (t["algo"] == "mc")),
+         {"layer_converges/mc-boyan-3-4": "not shown"}),
+        ("unseen_baselines", lambda t: t.assign(msve=t["msve"] / (1 + 1e3 * (t["method"] == "constant_tuned"))),
+         {f"beats_constant/{TD}": "refuted", "beats_constant/mc-boyan-3-4": "refuted"}),
         ("learning", lambda t: t.assign(to_go=2.6 * t["to_go"]),
          {f"converged/{TD}": "refuted", "converged/mc-boyan-3-4": "refuted"}),
     ],
@@ -176,12 +193,12 @@ def test_sentences_are_decided_in_the_cells_that_they_cover(study):
 def test_only_claims_are_counted():
     records = as_records(check_claims(SENTENCES, result_tables(), MAIN))
     sentences = decide(SENTENCES, records, MAIN)
-    assert counted(sentences) == {"holds": 6, "not shown": 1, "refuted": 0}
-    assert "in 7 sentences. By our thresholds, 6 hold; not shown: 1; refuted: 0." in in_one_sentence(counted(sentences))
+    assert counted(sentences) == {"holds": 7, "not shown": 1, "refuted": 0}
+    assert "in 8 sentences. By our thresholds, 7 hold; not shown: 1; refuted: 0." in in_one_sentence(counted(sentences))
     assert {one["kind"] for one in sentences} > {"claim", "question", "speculation"}
     # The verdict without data is "not shown".
     without = [record for record in records if not record["id"].startswith("msve_lower")]
-    assert counted(decide(SENTENCES, without, MAIN)) == {"holds": 5, "not shown": 2, "refuted": 0}
+    assert counted(decide(SENTENCES, without, MAIN)) == {"holds": 6, "not shown": 2, "refuted": 0}
 
 
 def test_an_algorithm_that_was_not_run_shows_nothing():
@@ -194,14 +211,34 @@ def test_an_algorithm_that_was_not_run_shows_nothing():
     assert sentences["capable"]["verdict"] == "not shown" and "noise_is_similar" not in sentences
     # The bias of truncated returns does not depend on the algorithm.
     assert sentences["bias_is_negligible"]["verdict"] == "holds"
-    shown = sentences_overview([*sentences.values()], records).set_index("the paper's words")["parts"]
-    said = {
-        quote: part.rpartition("not tested in this run: ")[2] for quote, part in shown.items() if "not tested" in part
-    }
-    assert said[f"“{sentences['capable']['quote']}”"] == "TD</small>"
-    assert said[f"“{sentences['same_place']['quote']}”"] == "same place, TD</small>"
-    assert f"“{sentences['bias_is_negligible']['quote']}”" not in said
-    assert said[f"“{sentences['capable']['quote']}”"] in sentences_that_do_not_hold([sentences["capable"]], records)
+
+    def untested(tabulate, name):
+        (shown,) = tabulate([sentences[name]], records)["closest test"]
+        return shown.partition("not tested in this run: ")[2]
+
+    assert untested(sentences_overview, "capable") == "TD</small></div>"
+    assert untested(other_sentences, "same_place") == "same place, TD</small></div>"
+    assert untested(sentences_overview, "bias_is_negligible") == ""
+    assert "not tested in this run: TD</small>" in sentences_that_do_not_hold([sentences["capable"]], records)
+
+
+def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it():
+    made = result_tables(zero=8.0)
+    lower = made["unseen_baselines"].assign(msve=lambda t: t["msve"] / (1 + 1e3 * (t["method"] == "constant_tuned")))
+    records = as_records(check_claims(SENTENCES, made | {"unseen_baselines": lower}, MAIN))
+    sentences = decide(SENTENCES, records, MAIN)
+    table = sentences_overview(sentences, records).set_index("the paper's words")
+    assert len(table) == sum(counted(sentences).values())
+    (capable,) = (one for one in sentences if one["name"] == "capable")
+    row = table.loc[f"“{capable['quote']}”"]
+    assert row["verdict"] == "holds" and row["tests that hold"] == "2 of 2"
+    first, *beside = re.split("<div><small>beside it: ", row["closest test"])
+    assert re.match(r"<details><summary>MSVE: \d+% better than predicting zero, .* \(\w\w, Boyan's chain, n = 3", first)
+    assert "In-Context Policy Evaluation Verification, last paragraph" in first and 'href="#figure_01"' in first
+    assert "than predicting zero; holds in 2 of 2" in beside[0] and "one constant" in beside[1]
+    assert "refuted in 2 of 2" in beside[1] and len(beside) == 2
+    others = other_sentences(sentences, records)
+    assert len(others) == len(sentences) - len(table) and "It repeats the sentence before it." in [*others["note"]]
 
 
 @pytest.mark.parametrize(("error", "said"), [(0.25, "1.25 ± 0.25 (0.5)"), (0.0, "1.25 (0.5)")])
@@ -214,7 +251,7 @@ def test_a_single_trial_has_no_standard_error(error, said):
 
 
 def test_sentences_name_claims():
-    assert {name for sentence in SENTENCES for name in sentence.tests} <= NAMES
+    assert {name for sentence in SENTENCES for name in (*sentence.tests, *sentence.beside)} <= NAMES
     assert len({sentence.name for sentence in SENTENCES}) == len(SENTENCES)
 
 

@@ -15,7 +15,7 @@ from tolerances import ENGINES
 
 import ictd
 from ictd import training_data
-from ictd.evaluation import draw_unseen_tasks
+from ictd.evaluation import draw_unseen_tasks, layer_measures
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
@@ -210,6 +210,13 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
     np.testing.assert_allclose(tuned["msve"], scores)
     np.testing.assert_allclose(tuned["step_size"], SIZES)
     best = int(np.argmin(scores))
+
+    def with_zeros(data, length, count):
+        rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=1)
+        return data.error(np.repeat(rewards.sum(axis=1, keepdims=True) / (length + count) / 0.1, states, axis=1))
+
+    of_counts = [np.mean([with_zeros(tuning, length, count) for length in LENGTHS]) for count in SIZES]
+    zeros = SIZES[int(np.argmin(of_counts))]
     for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
         data = unseen(seed, states)
         pairs = zip(data.paths, data.tasks.reward, strict=True)
@@ -217,6 +224,7 @@ def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
         lstd = np.array([naive.lstd(path, reward[path[:-1]], states, 0.9, 0.1) for path, reward in paths])
         expected = {"theta_td": naive.errors(models[best], data, length, 2), "lstd": data.error(lstd)}
         expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
+        expected |= {"constant": with_zeros(data, length, 0), "constant_tuned": with_zeros(data, length, zeros)}
         for name, errors in expected.items():
             np.testing.assert_allclose(stored[name][seed, k], errors)
             row = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed, context_length=length)
@@ -250,6 +258,10 @@ def test_claims_are_decided_on_more_tasks(run, metrics):
     for cell in CELLS:
         stored, rows = np.load(run / f"weights/{cell}.npz"), where(metrics["unseen_msve"], **cell._asdict())
         assert len(rows) == 3 * len(LENGTHS)
+        for i, row in enumerate(where(metrics["layers"], **cell._asdict()).itertuples()):
+            weights = ictd.Weights(stored["u"][i], stored["A"][i])
+            measured = layer_measures(weights, claim_tasks[i, cell.states], 2)
+            np.testing.assert_allclose([row.layer_is_td, row.converging], [*measured.values()])
         kept = [0, 1] if cell == DIVERGED else [0, 1, 2]
         for length in (0, *LENGTHS):
             models = [ictd.Weights(stored["u"][i], stored["A"][i]) for i in kept]
@@ -303,10 +315,10 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     theory = {
         "id": "lemma/x", "section": "S", "setting": "x", "statement": "Lemma X.", "statistic": "n", "value": 0.0,
         "relation": "<", "threshold": 1, "p": None, "kind": "paper", "low": None, "high": None, "verdict": "holds",
-        "corrected": "holds", "shown": "", "trials": None, "trials_hold": None,
+        "corrected": "holds", "shown": "", "unit": "", "trials": None, "trials_hold": None,
     }  # fmt: skip
     names = "unseen_msve unseen_baselines over_tasks baselines weights mean_weights agreement learning".split()
-    names += ["truncation", "audit"]
+    names += ["layers", "truncation", "audit"]
     tables = [run / f"metrics/{name}.csv" for name in names]
     table_of = load_tables(tables)
     of_paper, main = load_sentences(PROJECT / "report/sentences.toml"), ("boyan", 3, 2)

@@ -340,13 +340,16 @@ class Baseline(NamedTuple):
     tuned : function, optional
         Takes the same and an array of K factors, and returns (k, n, K) estimates.  The factor that is best on other
         tasks is then in ``Given.factors``.
+    drawn : bool
+        Whether figures show it.
     check : bool
-        Whether the baseline is only compared with another one that must agree with it.
+        Whether the baseline is only compared with another one that must agree with it; tables of errors lack it.
     """
 
     estimate: Callable
     layered: bool = False
     tuned: Callable | None = None
+    drawn: bool = True
     check: bool = False
 
 
@@ -358,9 +361,14 @@ def tuned_baselines() -> list[str]:
     return [name for name, one in BASELINES.items() if one.tuned]
 
 
-def shown_baselines() -> list[str]:
-    """Names of the baselines that figures, and tables of errors, show."""
+def compared_baselines() -> list[str]:
+    """Names of the baselines that tables of errors show."""
     return [name for name, one in BASELINES.items() if not one.check]
+
+
+def shown_baselines() -> list[str]:
+    """Names of the baselines that figures show, too."""
+    return [name for name in compared_baselines() if BASELINES[name].drawn]
 
 
 def baseline(name: str, **properties) -> Callable[[Callable], Callable]:
@@ -397,6 +405,17 @@ def _(context, given):
     return lstd(context, given.discount, given.ridge)
 
 
+def _lstd_pseudo_steps(context: Context, given: Given, counts: np.ndarray) -> np.ndarray:
+    uniform = np.full((context.dimension, context.dimension), 1 / context.dimension)
+    return np.stack([certainty_equivalence(context, given.discount, k * uniform) for k in counts], axis=-1)
+
+
+@baseline("lstd_pseudo_steps", tuned=_lstd_pseudo_steps, drawn=False)
+def _(context, given):
+    """LSTD with k more steps from each state, to all states equally; k is the factor."""
+    return _lstd_pseudo_steps(context, given, [given.factors["lstd_pseudo_steps"]])[..., 0]
+
+
 @baseline("zero")
 def _(context, given):
     return np.zeros_like(context.b)
@@ -405,3 +424,14 @@ def _(context, given):
 @baseline("constant")
 def _(context, given):
     return constant_estimate(context, given.discount)
+
+
+def _constant_tuned(context: Context, given: Given, counts: np.ndarray) -> np.ndarray:
+    length = np.asarray(context.length)[..., None, None]
+    return constant_estimate(context, given.discount)[..., None] * (length / (length + counts))
+
+
+@baseline("constant_tuned", tuned=_constant_tuned, drawn=False)
+def _(context, given):
+    """The constant of the mean of m observed rewards and k zeros, so times m / (m + k); k is the factor."""
+    return _constant_tuned(context, given, np.array([given.factors["constant_tuned"]]))[..., 0]

@@ -156,3 +156,44 @@ def baseline_msve(
     return {
         name: np.stack([data.error(BASELINES[name].estimate(context, given)) for context in contexts]) for name in names
     }
+
+
+def layer_measures(weights: Weights, data: UnseenTasks, depth: int, scaled: bool = True) -> dict[str, float]:
+    """Compare the layers of a Transformer with updates of batch TD, on the enumerated prompts of k tasks.
+
+    From estimates w, a layer makes the change d = -h R (n,), in the words of docs/method.md, and TD a change in
+    proportion to the TD errors g = r + gamma P w - w.
+
+    Parameters
+    ----------
+    weights : Weights, u (2n,) and A (2n, 2n)
+    data : UnseenTasks
+    depth : int, number of layers L
+    scaled : bool
+        Whether attention is divided by the context length.
+
+    Returns
+    -------
+    dict of floats, NaN if the weights are not finite
+        layer_is_td : squared cosine between d and g over tasks and states, weighted by mu, zero if the cosine is
+            negative; the mean over layers
+        converging : share of the tasks in which the layer converges if it is repeated (spectral radius of T below 1)
+    """
+    if not all(np.isfinite(array).all() for array in (weights.u, weights.A)):
+        return {"layer_is_td": np.nan, "converging": np.nan}
+    columns = data.columns(ENUMERATED)  # (k, 2n+1, n)
+    X, r = columns[:, :-1], columns[:, -1]
+    n = r.shape[-1]
+    XA = X.mT @ weights.A / (n if scaled else 1)
+    T, R = np.eye(n) + XA @ X, XA[:, :, :n]
+    mu = data.tasks.stationary
+    h, w, shares = weights.u @ X + r, np.zeros_like(r), []
+    with np.errstate(all="ignore"):
+        for _ in range(depth):
+            change = -np.vecmat(h, R)
+            error = r + data.discount * np.matvec(data.tasks.transition, w) - w
+            along = (mu * change * error).sum()
+            shares.append(max(along, 0) ** 2 / ((mu * change**2).sum() * (mu * error**2).sum()))
+            w, h = w + change, np.vecmat(h, T)
+    radius = np.abs(np.linalg.eigvals(T)).max(axis=-1)
+    return {"layer_is_td": float(np.mean(shares)), "converging": float((radius < 1).mean())}

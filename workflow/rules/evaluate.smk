@@ -1,7 +1,7 @@
 # Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
 BASELINES = [f"{n}-{depth}" for n, depth in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
-UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks".split()
+UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks layers".split()
 
 
 # One job evaluates all cells, because cells with the same number of states share the unseen tasks.

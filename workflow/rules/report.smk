@@ -2,7 +2,7 @@
 # The tables that decide claims, and the tables that pages show.
 CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("step_sizes", "mean_entries")]
 # The tables that pages quote.
-QUOTED_TABLES = ["sentences", "choices", "open_tests", "accuracy"]
+QUOTED_TABLES = ["sentences", "choices", "open_tests", "beside", "accuracy"]
 PAGE_TABLES = "over_tasks weights mean_weights audit mean_entries learning".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]
@@ -70,7 +70,11 @@ use rule step as notebook with:
             "ictd.report.notebook",
             notebook=ROOT / "report/report.ipynb",
             documents=DOCUMENTS,
-            parameters={"results": str(RESULTS), "figures": SHOWN_FIGURES},
+            parameters={
+                "results": str(RESULTS),
+                "figures": SHOWN_FIGURES,
+                "studies": [str(ROOT / f"studies/{study}/README.md") for study in STUDIES],
+            },
             other_settings=", ".join(differences(PAPER_SETTINGS, OWN_SETTINGS)),
         ),
     output:

@@ -56,6 +56,9 @@ class Claim:
     low, high : float or None
         Both ends of the 95% confidence interval of the statistic, if it has one.
     shown : str, names of the figures that show it
+    unit : str
+        How readers see the values: "" for numbers, "%" for shares; otherwise what the MSVE is compared with, in words,
+        by log10 of the ratio of both.
     p : float or None
         p-value of the opposite of the claim, if a mean over trials decides.
     trials, trials_hold : int or None
@@ -74,6 +77,7 @@ class Claim:
     low: float | None = None
     high: float | None = None
     shown: str = ""
+    unit: str = ""
     p: float | None = None
     trials: int | None = None
     trials_hold: int | None = None
@@ -122,7 +126,7 @@ class Statement:
         value is a number, an ``Estimate`` with its interval, or ``Trials``.  A pair may be followed by ``Trials`` that
         are only counted.
     id : str, without a slash
-    kind, section, statement, statistic, relation, threshold, shown : as of ``Claim``
+    kind, section, statement, statistic, relation, threshold, shown, unit : as of ``Claim``
     """
 
     compute: Callable
@@ -134,6 +138,7 @@ class Statement:
     relation: str
     threshold: float
     shown: str
+    unit: str
 
     def decide(self, *results) -> list[Claim]:
         """Make the claims on all settings; ``results`` are the arguments of the function.
@@ -150,7 +155,7 @@ class Statement:
     def _claim(self, setting, value) -> Claim | None:
         """The claim on one setting."""
         place = setting if isinstance(setting, str) else "-".join(map(str, setting))
-        fields = ("kind", "section", "statement", "statistic", "relation", "threshold", "shown")
+        fields = ("kind", "section", "statement", "statistic", "relation", "threshold", "shown", "unit")
         claim = Claim(
             id=f"{self.id}/{place}", setting=place, value=np.nan, **{name: getattr(self, name) for name in fields}
         )
@@ -176,6 +181,7 @@ def claim(
     kind: str = "ours",
     section: str = "",
     shown: str = "",
+    unit: str = "",
     id: str | None = None,
     statement: str | None = None,
 ) -> Callable[[Callable], Statement]:
@@ -187,7 +193,7 @@ def claim(
     ----------
     relation : str, "<" or ">", of the statistic to the threshold
     threshold : float
-    kind, section, shown : as of ``Claim``
+    kind, section, shown, unit : as of ``Claim``
     id, statement : str, optional
         In place of the function's name and of the first paragraph, for a function that is used several times.
     """
@@ -198,7 +204,7 @@ def claim(
         statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
         return Statement(
             compute, id or compute.__name__, kind, section, statement or said[0], statistic, relation, threshold,
-            shown,
+            shown, unit,
         )  # fmt: skip
 
     return made

@@ -9,11 +9,14 @@ from ictd.report.sentences import untested
 from ictd.report.verdicts import (
     HOLDS,
     by_name,
+    closest,
+    counts_in_words,
     holding,
     in_words,
     interval,
-    measured,
+    needs,
     number,
+    outcome,
     verdict_in_words,
     verdict_on,
     words,
@@ -21,7 +24,7 @@ from ictd.report.verdicts import (
 
 
 def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
-    """Tabulate the paper's sentences, one row per sentence.
+    """Tabulate the paper's sentences that are counted, one row per sentence.
 
     Parameters
     ----------
@@ -31,54 +34,77 @@ def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFram
     Returns
     -------
     DataFrame
-        Where the sentence is, the paper's words, our tests with links to their rows in ``claims_rows``, the verdict,
-        the parts that do not hold, and links to figures.
+        The paper's words, the verdict, the number of tests that hold, and the test that is closest to its threshold,
+        which opens a list of all tests, with our tests beside it.
     """
     by_id = {claim["id"]: claim for claim in claims}
     rows = []
     for sentence in sentences:
-        parts = [by_id[name] for name in sentence["parts"]]
-        rows.append(
-            {
-                "in the paper": f"{sentence['section']}, {sentence['paragraph']} paragraph",
-                "kind": sentence["kind"],
-                "the paper's words": f"“{sentence['quote']}”",
-                "our tests": Markup("<br>".join(_tests(parts) + _note(sentence))),
-                "verdict": sentence["verdict"],
-                "parts": Markup(_parts_in_short(sentence, parts)),
-                "see": Markup(_links(sentence["shown"]) if parts else ""),
-            }
-        )
+        if sentence["kind"] == "claim":
+            parts = [by_id[name] for name in sentence["parts"]]
+            rows.append(
+                {
+                    "the paper's words": Markup(f"“{text(sentence['quote'])}”"),
+                    "verdict": sentence["verdict"],
+                    "tests that hold": f"{holding(parts)} of {len(parts)}",
+                    "closest test": Markup(_tested(sentence, by_id)),
+                }
+            )
     return pd.DataFrame(rows)
 
 
-def _note(sentence: dict) -> list[str]:
-    """A sentence's note as HTML, if it has one."""
-    return [f"<i>{text(sentence['note'])}</i>"] if sentence["note"] else []
+def other_sentences(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
+    """Tabulate the paper's sentences that are not counted, like ``sentences_overview``, with their kinds and notes."""
+    by_id = {claim["id"]: claim for claim in claims}
+    rows = []
+    for sentence in sentences:
+        if sentence["kind"] != "claim":
+            row = {"the paper's words": Markup(f"“{text(sentence['quote'])}”"), "kind": sentence["kind"]}
+            row |= {"verdict": sentence["verdict"], "note": sentence["note"]}
+            rows.append(row | {"closest test": Markup(_tested(sentence, by_id))})
+    return pd.DataFrame(rows)
 
 
-def _tests(parts: list[dict]) -> list[str]:
-    """The tests of a sentence, with their statistics and thresholds, as HTML."""
-    return [
-        f'<a href="#{anchor("rows", name)}">{text(group[0]["statement"])}</a>'
-        f" <small>{text(group[0]['statistic'])}; needs {needs(group[0])}</small>"
-        for name, group in by_name(parts).items()
-    ]
+def _tested(sentence: dict, by_id: dict[str, dict]) -> str:
+    """The closest test of a sentence in a fold with all of its tests, and what stands beside it, as HTML."""
+    first, *lines = _closest(sentence, by_id)
+    return _beside(lines, f"<details><summary>{first}</summary>{_tests(sentence, by_id)}</details>") if first else ""
 
 
-def _parts_in_short(sentence: dict, parts: list[dict]) -> str:
-    """The parts of a sentence that do not hold, and what was not tested, as HTML."""
-    others = [claim for claim in parts if claim["verdict"] != HOLDS]
+def _beside(lines: list[str], first: str) -> str:
+    """Lines in small letters below the first one, as HTML."""
+    return "".join([first, *(f"<div><small>{line}</small></div>" for line in lines)])
+
+
+def _closest(sentence: dict, by_id: dict[str, dict]) -> list[str]:
+    """Lines of HTML: the closest test, empty without tests; our tests beside it; and what was not tested."""
+    parts, beside = ([by_id[name] for name in sentence[key]] for key in ("parts", "beside"))
     if not parts:
-        return ""
-    lines = [f"{len(parts) - len(others)} of {len(parts)} hold"]
-    for claim in others:
-        said = f"{text(claim['statement'])} {in_words(claim['setting'])}: {measured(claim)}; needs {needs(claim)}"
-        lines.append(f"{claim['verdict']}: {said}")
+        return [""]
+    claim = closest(parts)
+    lines = [text(f"{outcome(claim)} ({in_words(claim['setting'])})")]
+    for group in by_name(beside).values():
+        lines.append(text(f"beside it: {outcome(closest(group))}; {counts_in_words(group)}"))
     missing = untested(sentence["tests"], parts)
     if missing:
         lines.append(f"not tested in this run: {', '.join(map(words, missing))}")
-    return "<br>".join([text(lines[0]), *(f"<small>{line}</small>" for line in lines[1:])])
+    return lines
+
+
+def _tests(sentence: dict, by_id: dict[str, dict]) -> str:
+    """All tests of a sentence and those beside it, with statistics, thresholds and verdicts, as an HTML list."""
+    items = []
+    for name, group in by_name([by_id[part] for part in (*sentence["parts"], *sentence["beside"])]).items():
+        first = group[0]
+        own = "" if name in sentence["tests"] else " (beside)"
+        how = f"{first['statistic']}; needs {first['relation']} {number(first['threshold'])}"
+        items.append(
+            f'<li><a href="#{anchor("rows", name)}">{text(first["statement"])}</a>{own}'
+            f" {text(verdict_in_words(group))}. <small>{text(how)}</small></li>"
+        )
+    place = f"{sentence['section']}, {sentence['paragraph']} paragraph"
+    links = "".join(f" {link}" for link in _links(sentence["shown"]))
+    return f"<ul>{''.join(items)}</ul><small>In the paper: {text(place)}.{links}</small>"
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:
@@ -105,7 +131,7 @@ def claims_overview(claims: list[dict]) -> pd.DataFrame:
                 "measured": Markup(f"{_measured(group)}<br><small>{text(first['statistic'])}</small>"),
                 "verdict": verdict_in_words(group),
                 "trials": f"{hold} of {sum(trials)}" if trials else "",
-                "see": Markup(_links(first["shown"], name)),
+                "see": Markup("<br>".join(_links(first["shown"], name))),
             }
         )
     return pd.DataFrame(rows)
@@ -120,19 +146,14 @@ def _measured(group: list[dict]) -> str:
     not_finite = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
     ends = [end for claim in group for end in (claim["low"], claim["high"]) if end is not None]
     intervals = f" (intervals from {number(min(ends), threshold)} to {number(max(ends), threshold)})" if ends else ""
-    return f"<b>{shown}</b>{not_finite}{intervals}; needs {needs(group[0])}"
+    return f"<b>{shown}</b>{not_finite}{intervals}; needs {text(needs(group[0]))}"
 
 
-def needs(claim: dict) -> str:
-    """The relation of a claim's value to the threshold, as HTML."""
-    return f"{text(claim['relation'])} {number(claim['threshold'])}"
-
-
-def _links(figures: str, claim: str = "") -> str:
+def _links(figures: str, claim: str = "") -> list[str]:
     """Links to figures and to the rows of a claim; ``ictd.report.html.without_dead_links`` removes dead ones."""
     links = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures.split()]
     links += [(anchor("rows", claim), "all rows")] if claim else []
-    return "<br>".join(f'<a href="#{target}">{title}</a>' for target, title in links)
+    return [f'<a href="#{target}">{title}</a>' for target, title in links]
 
 
 def claims_rows(claims: list[dict]) -> str:
@@ -158,13 +179,14 @@ def claims_rows(claims: list[dict]) -> str:
 
 
 def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str:
-    """The sentences of the kind "claim" that do not hold, as an HTML list with their parts; empty if there are none."""
+    """The sentences of the kind "claim" that do not hold, as an HTML list with their tests; empty if there are none."""
     by_id = {claim["id"]: claim for claim in claims}
     items = []
     for sentence in sentences:
         if sentence["kind"] == "claim" and sentence["verdict"] != HOLDS:
-            parts = _parts_in_short(sentence, [by_id[name] for name in sentence["parts"]])
-            items.append(f"<li>“{text(sentence['quote'])}” <b>In this run: {sentence['verdict']}.</b> {parts}</li>")
+            first, *lines = _closest(sentence, by_id)
+            said = f"“{text(sentence['quote'])}” <b>In this run: {sentence['verdict']}.</b> {first}"
+            items.append(f"<li>{_beside(lines, said)}</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""
 
 

@@ -111,10 +111,13 @@ def _formula(formula: str) -> str:
 
 
 def without_dead_links(body: str) -> str:
-    """The body of a page, with plain text in place of links that lead neither to the page nor to the web."""
+    """The body of a page, with plain text in place of links that lead neither to the page nor to the web.
+
+    Links of the class "file" stay.
+    """
     ids = {name for _, name in re.findall(r"""\bid=(["'])(.*?)\1""", body)}
     return re.sub(
-        r'<a\b[^>]*href="(?:#([^"]*)|(https?:)?[^"]*)"[^>]*>(.*?)</a>',
+        r'<a\b(?! class="file")[^>]*href="(?:#([^"]*)|(https?:)?[^"]*)"[^>]*>(.*?)</a>',
         lambda link: link[0] if unquote(link[1] or "") in ids or link[2] else link[3],
         body,
         flags=re.DOTALL,

@@ -32,7 +32,32 @@ LOOKS = {
 }
 # Words for names of the code.
 WORDS = {name: look.words for name, look in LOOKS.items()} | {
-    "batch_td": "batch TD", "lspi": "LSPI", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
+    "batch_td": "batch TD", "constant_tuned": "one constant, tuned", "lstd_pseudo_steps": "LSTD, tuned pseudo-steps",
+    "lspi": "LSPI", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
 }  # fmt: skip
+# What a test of the paper's sentences measures.
+MEASURED = {
+    "msve_falls": "rank correlation of MSVE and length",
+    "msve_lower": "MSVE",
+    "beats_zero": "MSVE",
+    "beats_zero_by_medians": "median over tasks of the MSVE",
+    "beats_constant": "MSVE",
+    "pattern": "squared cosine of the mean A and theta^TD",
+    "pattern_A11": "squared cosine of block A11 and -I",
+    "pattern_A12": "squared cosine of block A12 and I",
+    "pattern_A21": "relative squared norm of block A21",
+    "pattern_A22": "relative squared norm of block A22",
+    "signs": "wrong signs on the diagonals",
+    "pattern_P": "largest entry of u",
+    "consistent": "trials with the pattern",
+    "finite": "trials that did not diverge",
+    "converged": "relative change of A in the last half",
+    "same_pattern": "squared correlation of the mean A of TD and MC",
+    "same_noise": "squared correlation of the residuals of TD and MC",
+    "same_place": "relative distance of the mean A of TD and MC",
+    "layer_is_td": "squared cosine of a layer and TD",
+    "layer_converges": "tasks in which the repeated layer converges",
+    "truncation": "relative bias",
+}
 # Words for parts of names: "zero" and "constant" are English words there, as in the name of a setting.
 PARTS = {name: words for name, words in WORDS.items() if name not in ("zero", "constant")}

@@ -10,7 +10,19 @@ from ictd.report.claim import as_records
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import Sentence, counted, decide
 from ictd.report.tables import rows_with
-from ictd.report.verdicts import HOLDS, in_words, interval, number, words
+from ictd.report.verdicts import (
+    HOLDS,
+    by_name,
+    closest,
+    counts_in_words,
+    holding,
+    in_words,
+    measure,
+    measured,
+    needs,
+    outcome,
+    words,
+)
 
 # Tests of the pattern of theta^TD, and those of all of A, as the paper plots it.
 PATTERN, PATTERN_FULL = "pattern", "pattern_full"
@@ -90,19 +102,23 @@ def quoted_tables(
         "sentences": sentences_table(records, decided),
         "choices": choices_table(tables, sentences, main),
         "open_tests": open_tests_table(records, decided),
+        "beside": beside_table(records, decided),
         "accuracy": accuracy_table(tables["over_tasks"], main),
     }
 
 
 def sentences_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
-    """The sentences that are counted, each with its verdict and the number of tests that hold."""
-    verdicts = {claim["id"]: claim["verdict"] for claim in records}
+    """The sentences that are counted, each with its verdict, the number of tests that hold, and the closest one."""
+    by_id = {claim["id"]: claim for claim in records}
     rows = []
     for sentence in decided:
         if sentence["kind"] == "claim":
-            parts = [verdicts[name] for name in sentence["parts"]]
+            parts = [by_id[name] for name in sentence["parts"]]
+            claim = closest(parts)
             row = {"sentence": _marked(sentence["quote"]), "verdict": sentence["verdict"]}
-            rows.append(row | {"tests that hold": f"{parts.count(HOLDS)} of {len(parts)}"})
+            row["tests that hold"] = f"{holding(parts)} of {len(parts)}"
+            row["closest test"] = _marked(outcome(claim))
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -134,16 +150,28 @@ def open_tests_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
         {
             "test": _marked(claim["statement"]),
             "where": in_words(claim["setting"]),
-            "statistic": number(claim["value"], claim["threshold"]),
-            "95% interval": interval(claim),
-            "needs": f"{claim['relation']} {number(claim['threshold'])}",
+            "measured, 95% interval": _marked(f"{measure(claim)}: {measured(claim)}"),
+            "needs": needs(claim),
             "verdict": claim["verdict"],
         }
         for claim in records
         if claim["id"] in tested and claim["verdict"] != HOLDS
     ]
-    columns = ["test", "where", "statistic", "95% interval", "needs", "verdict"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["test", "where", "measured, 95% interval", "needs", "verdict"])
+
+
+def beside_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
+    """Our tests that stand beside the paper's sentences: verdicts in all cells, and extremes of what is measured."""
+    names = {name.split("/")[0] for sentence in decided for name in sentence["beside"]}
+    rows = []
+    for name, group in by_name(records).items():
+        if name in names:
+            row = {"test": _marked(group[0]["statement"]), "verdict": counts_in_words(group), "needs": needs(group[0])}
+            finite = [claim for claim in group if claim["value"] is not None]
+            for column, extreme in (("least", min), ("greatest", max)):
+                row[column] = measured(extreme(finite, key=lambda claim: claim["value"])) if finite else ""
+            rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def accuracy_table(over_tasks: pd.DataFrame, main: tuple) -> pd.DataFrame:

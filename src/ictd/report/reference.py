@@ -30,6 +30,7 @@ TABLES = {
     "metrics/unseen_msve": CELL,
     "metrics/unseen_baselines": ["method", "states", "depth"],
     "metrics/over_tasks": ["method", "env", "states", "depth"],
+    "metrics/layers": CELL,
     "metrics/step_sizes": ["states", "depth"],
     "metrics/weights": CELL,
     "metrics/mean_weights": CELL,

@@ -1,7 +1,7 @@
 """The paper's sentences on its experiments, and the verdict on each, which follows from the verdicts on its tests."""
 
 import tomllib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
@@ -24,6 +24,7 @@ class Sentence:
     quote : str, the paper's words
     tests : list of str, names of the tests that decide
     cells : str, one of VARIED
+    beside : list of str, names of our own tests, which stand beside the others and do not decide
     note : str, a remark for readers
     shown : str, names of the figures that show it
     """
@@ -35,6 +36,7 @@ class Sentence:
     quote: str
     tests: list[str]
     cells: str = "main"
+    beside: list[str] = field(default_factory=list)
     note: str = ""
     shown: str = ""
 
@@ -85,13 +87,13 @@ def varied_in(setting: str, main: tuple[str, int, int]) -> str | None:
     return "depth" if depth and int(depth) != main[2] else "main"
 
 
-def tested_by(sentence: Sentence, claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
-    """The records of the claims that decide a sentence: its tests in the cells that it covers."""
+def tested_by(tests: list[str], cells: str, claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
+    """The records of the claims that tests make in the cells that a sentence covers, one of VARIED."""
     return [
         claim
-        for name in sentence.tests
+        for name in tests
         for claim in claims
-        if claim["id"].split("/")[0] == name and varied_in(claim["setting"], main) == sentence.cells
+        if claim["id"].split("/")[0] == name and varied_in(claim["setting"], main) == cells
     ]
 
 
@@ -124,18 +126,19 @@ def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, 
     Returns
     -------
     list of dict
-        The fields of each sentence, the ids of its "parts", and its "verdict".  Sentences whose cells the configuration
-        does not have are left out.  A test or an algorithm that the run lacks counts as not shown.  A sentence without
-        tests has an empty verdict.
+        The fields of each sentence, the ids of its "parts" and of its tests "beside", and its "verdict".  Sentences
+        whose cells the configuration does not have are left out.  A test or an algorithm that the run lacks counts as
+        not shown.  A sentence without tests has an empty verdict.
     """
     records = []
     for sentence in sentences:
-        parts = tested_by(sentence, claims, main)
+        parts, beside = (tested_by(names, sentence.cells, claims, main) for names in (sentence.tests, sentence.beside))
         if sentence.tests and not parts:
             continue
         missing = [NOT_SHOWN for _ in untested(sentence.tests, parts)]
         verdict = overall([claim["verdict"] for claim in parts] + missing) if parts else ""
-        records.append({**asdict(sentence), "parts": [claim["id"] for claim in parts], "verdict": verdict})
+        ids = {"parts": [claim["id"] for claim in parts], "beside": [claim["id"] for claim in beside]}
+        records.append({**asdict(sentence), **ids, "verdict": verdict})
     return records
 
 

@@ -6,7 +6,7 @@ The cells of notebooks import this module, so it imports nothing that takes long
 import math
 import re
 
-from ictd.report.names import PARTS, WORDS
+from ictd.report.names import MEASURED, PARTS, WORDS
 
 # Kinds of claims: tests of the paper's sentences, our own claims, and checks of what is true by construction.
 KINDS = ("paper", "ours", "check")
@@ -124,9 +124,67 @@ def _part_in_words(name: str) -> str:
 
 
 def measured(claim: dict) -> str:
-    """The value of a claim, and its interval if it has one."""
-    value = number(claim["value"], claim["threshold"])
-    return f"{value}, {interval(claim)}" if interval(claim) else value
+    """The value of a claim in its unit (``ictd.report.claim.Claim``), and its interval if it has one."""
+    ends = [end for end in (claim["low"], claim["high"]) if end is not None]
+    values = [claim["value"], *ends]
+    if not claim["unit"] or None in values:
+        value = number(claim["value"], claim["threshold"])
+        return f"{value}, {interval(claim)}" if interval(claim) else value
+    after = ""
+    if claim["unit"] == "%":
+        shown = [f"{value:.0%}" for value in values]
+    else:
+        ratios = [10**value for value in values]
+        if max(ratios) <= 1 or 1 <= min(ratios) <= max(ratios) <= 2:
+            ends.sort(key=abs)
+            shown = [f"{abs(10**value - 1):.0%}" for value in (values[0], *ends)]
+            after = f" {'better' if max(ratios) <= 1 else 'worse'} than {claim['unit']}"
+        else:
+            shown, after = [f"{ratio:.3g}" for ratio in ratios], f" times as bad as {claim['unit']}"
+    return f"{shown[0]}{after}" + (f", {' to '.join(shown[1:])}" if ends else "")
+
+
+def needs(claim: dict) -> str:
+    """What the value of a claim needs to be, in its unit."""
+    if claim["unit"] not in ("", "%"):
+        return "better"
+    threshold = f"{claim['threshold']:.0%}" if claim["unit"] else number(claim["threshold"])
+    return f"{claim['relation']} {threshold}"
+
+
+def measure(claim: dict) -> str:
+    """What a test measures, in words: MEASURED, or else the name of the test."""
+    name = claim["id"].split("/")[0]
+    return MEASURED.get(name) or words(name)
+
+
+def outcome(claim: dict) -> str:
+    """What a test measures, its value with the interval, and what it needs unless the value says so."""
+    said = f"{measure(claim)}: {measured(claim)}"
+    return said if needs(claim) == "better" else f"{said}; needs {needs(claim)}"
+
+
+def counts_in_words(group: list[dict]) -> str:
+    """In how many settings a claim has each verdict."""
+    verdicts = [claim["verdict"] for claim in group]
+    return ", ".join(f"{one} in {verdicts.count(one)}" for one in VERDICTS if one in verdicts) + f" of {len(group)}"
+
+
+def closest(claims: list[dict]) -> dict:
+    """The claim that is closest to its threshold, or farthest beyond it, among those with the worst verdict.
+
+    The distance is that of the nearer end of the interval, relative to the threshold unless this is zero.
+    """
+
+    def distance(claim: dict) -> float:
+        end = claim["high" if claim["relation"] == "<" else "low"]
+        end = claim["value"] if end is None else end
+        if end is None:
+            return -math.inf
+        beyond = end - claim["threshold"]
+        return (beyond if claim["relation"] == ">" else -beyond) / (abs(claim["threshold"]) or 1)
+
+    return min(claims, key=lambda claim: ((REFUTED, NOT_SHOWN, HOLDS).index(claim["verdict"]), distance(claim)))
 
 
 def interval(claim: dict) -> str:

@@ -1,6 +1,7 @@
 """Evaluate the baselines (``ictd.baselines.BASELINES``) on the contexts that the Transformers are evaluated on.
 
-Their factors, such as the step size of theta^TD, are tuned on other tasks, which are not used for evaluation.
+Their factors, the step size of theta^TD and numbers of pseudo-steps, are tuned on other tasks, which are not used for
+evaluation.
 """
 
 from dataclasses import replace

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Given, shown_baselines, tuned_baselines
+from ictd.baselines import BASELINES, Given, compared_baselines, tuned_baselines
 from ictd.engine import compiled_estimates
-from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined
+from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, layer_measures
 from ictd.pipeline.grid import Cell, parse_name
 from ictd.prompt import ENUMERATED
 from ictd.statistics import standard_error
@@ -33,12 +33,12 @@ def main(
     baselines: list[Path],
     output: Path,
 ) -> None:
-    """Write the tables ``unseen_msve``, ``unseen_baselines`` and ``over_tasks`` as CSV, into a folder.
+    """Write the tables ``unseen_msve``, ``unseen_baselines``, ``over_tasks`` and ``layers`` as CSV, into a folder.
 
     The files of ``weights`` are named after cells.  The files of ``baselines``, which have the factors of the
     baselines, are named "states-depth".  The first two tables have a row for each trial and context length, with the
     mean over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated
-    prompts), without trials that diverged.
+    prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
     """
     cells = {}
     for path in weights:
@@ -47,7 +47,7 @@ def main(
     factors = {parse_name(path.stem): best_factors(path) for path in baselines}
     lengths = [ENUMERATED, *context_lengths]
     options = env_options[evaluation_env]
-    tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": []}
+    tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": [], "layers": []}
     for states, paths in cells.items():
         (seeds,) = load_arrays(next(iter(paths.values())), "seeds")
         parts = [
@@ -59,6 +59,10 @@ def main(
         data = joined(parts)
         shape = (len(seeds), claim_tasks)
         models = {cell: Weights(*load_arrays(path, "u", "A")) for cell, path in paths.items()}
+        for cell, one in models.items():
+            trials = [layer_measures(one[i], part, cell.depth, scaled_attention) for i, part in enumerate(parts)]
+            measured = {name: np.array([trial[name] for trial in trials]) for name in trials[0]}
+            tables["layers"].append(long_table({"seed": seeds}, measured, **cell._asdict()))
         settings = [
             Given(discount, depth, lstd_ridge, scaled_attention, best, run=run_compiled)
             for (n, depth), best in factors.items()
@@ -109,7 +113,7 @@ def errors_at(
     errors = {}
     for cell, weights in models.items():
         errors[cell] = data.error(compiled_estimates(weights, G, cell.depth))
-    for name in shown_baselines():
+    for name in compared_baselines():
         for given in settings:
             place = name, given.depth if BASELINES[name].layered else 0
             if place not in errors:
