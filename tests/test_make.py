@@ -29,6 +29,13 @@ def test_commands_name_missing_prerequisites(target, message):
     assert not (ROOT / "nowhere").exists() and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("target", ["reproduce", "emergence"])
+def test_a_run_that_fails_ends_with_what_is_wrong(target):
+    done = make(target, "CORES=some")
+    *_, reason, last = done.stdout.splitlines()
+    assert done.returncode == 2 and "number of cores" in reason and ".snakemake/output.log has all output" in last
+
+
 def make_environment(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
     command = ["make", *words, f"PYTHON={sys.executable}", "environment"]
     return subprocess.run(command, cwd=project, env=os.environ | variables, capture_output=True, text=True)
