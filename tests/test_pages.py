@@ -149,7 +149,7 @@ def test_parts_of_a_page(shown, tmp_path):
     assert "[a picture](#x) [b](../c.md)" in document
     (tmp_path / "studies/s").mkdir(parents=True)
     (tmp_path / "studies/s/README.md").write_text(text)
-    study = shown.study(str(tmp_path / "studies/s/README.md"))
+    study = shown.study(tmp_path / "studies/s/README.md")
     assert (
         study.startswith('<li>On A &amp; B: <a class="file" href="s/s.html">') and 'href="studies/s/README.md"' in study
     )

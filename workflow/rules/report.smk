@@ -70,11 +70,7 @@ use rule step as notebook with:
             "ictd.report.notebook",
             notebook=ROOT / "report/report.ipynb",
             documents=DOCUMENTS,
-            parameters={
-                "results": str(RESULTS),
-                "figures": SHOWN_FIGURES,
-                "studies": [str(ROOT / f"studies/{study}/README.md") for study in STUDIES],
-            },
+            parameters={"results": str(RESULTS), "figures": SHOWN_FIGURES},
             other_settings=", ".join(differences(PAPER_SETTINGS, OWN_SETTINGS)),
         ),
     output:

@@ -137,10 +137,10 @@ class Shown:
         caption = load_text(self.results / f"figures/{name}.rst").strip()
         return Markup(html.figure(self.results / f"figures/{name}.png", caption))
 
-    def study(self, readme: str) -> Markup:
+    def study(self, readme: Path) -> Markup:
         """Links to a study's page, which exists after a run of the study, and to its README, as an item of a list."""
-        title = re.search("^# (.*)\n", load_text(Path(readme)), re.MULTILINE)[1]
-        name = Path(readme).parent.name
+        title = re.search("^# (.*)\n", load_text(readme), re.MULTILINE)[1]
+        name = readme.parent.name
         beside = os.path.relpath(readme, self.results)
         return Markup(
             f'<li>{text(title)}: <a class="file" href="{name}/{name}.html">page</a> of <code>make {name}</code>,'
