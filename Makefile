@@ -72,7 +72,7 @@ report: $(READY)
 	@echo "make verify compares the results with the reference."
 
 article: $(READY)
-	snakemake article --cores $(CORES)
+	$(call run,article)
 	@echo "Open $(RESULTS)/article.pdf."
 
 verify: $(READY)
