@@ -1,0 +1,156 @@
+// The settings of an experiment: defaults, those of the paper, and what is wrong with given ones.
+
+const DEFAULT_SETTINGS = {
+  environment: "boyan",
+  own: null, // A chain of one's own: {transition, rewards}, lists of numbers; rewards that are null are random.
+  relabelled: false, // Whether the labels of the states are permuted in each task.
+  states: 5,
+  depth: 30,
+  discount: 0.9,
+  target: "td",
+  learningRate: 0.001,
+  tasks: 20000,
+  seeds: 20,
+  seed: 0, // The first of the seeds.
+  batchSize: 64,
+  rolloutSteps: 200,
+  initialGain: 0.1,
+  threshold: 0.5, // Of Loop.
+};
+
+const CHOICES = { environment: ["boyan", "loop", "dense", "ring", "own"], target: ["td", "mc", "values"] };
+
+// Least and greatest values.
+const LIMITS = {
+  states: [2, 10],
+  depth: [1, 60],
+  discount: [0.5, 0.99],
+  learningRate: [1e-5, 0.1],
+  tasks: [1, 200000],
+  seeds: [1, 20],
+  seed: [0, 2 ** 32 - 1],
+  testDepth: [1, 300],
+  steps: [1, 1000],
+};
+
+const PAPER_SETTINGS = [
+  { name: "Boyan's chain, 5 states, 30 layers", changes: {} },
+  { name: "3 states", changes: { states: 3 } },
+  { name: "10 states", changes: { states: 10 } },
+  { name: "5 layers", changes: { depth: 5 } },
+  { name: "10 layers", changes: { depth: 10 } },
+  { name: "60 layers", changes: { depth: 60 } },
+  { name: "Loop", changes: { environment: "loop" } },
+];
+
+// One sentence for each error, those of the Python library (ictd.checks) where it has one.
+function checkSettings(settings) {
+  const errors = [];
+  for (const [name, known] of Object.entries(CHOICES)) {
+    const value = settings[name];
+    if (!known.includes(value)) errors.push(`${name} is '${value}'; choose from ${known.join(", ")}.`);
+  }
+  for (const name of ["states", "depth", "tasks", "seeds", "seed"]) {
+    const [least, most] = LIMITS[name];
+    const value = settings[name];
+    if (!Number.isInteger(value) || value < least || value > most) {
+      errors.push(`${name} is ${value}; give a whole number from ${least} to ${most}.`);
+    }
+  }
+  for (const name of ["discount", "learningRate"]) {
+    const [least, most] = LIMITS[name];
+    const value = settings[name];
+    if (typeof value !== "number" || !(value >= least && value <= most)) {
+      errors.push(`${name} is ${value}; give a number from ${least} to ${most}.`);
+    }
+  }
+  if (settings.environment === "own") errors.push(...ownErrors(settings));
+  return errors;
+}
+
+// Largest deviation of a row sum from one that counts as rounding, as in the library.
+const ROW_SUM_TOLERANCE = 1e-9;
+
+function rowSum(row) {
+  return row.reduce((sum, entry) => sum + entry, 0);
+}
+
+// What is wrong with a chain of one's own; the first error only, because others may follow from it.
+function ownErrors({ own, states }) {
+  if (own === null) return ["own is missing; give the transition probabilities of a chain."];
+  const { transition, rewards } = own;
+  const n = transition.length;
+  for (const [s, row] of transition.entries()) {
+    if (row.length !== n) return [`transition[${s}] has ${row.length} entries; give ${n}, as there are ${n} rows.`];
+  }
+  const [least, most] = LIMITS.states;
+  if (n < least || n > most) return [`the number of states is ${n}; give a whole number from ${least} to ${most}.`];
+  if (n !== states) return [`states is ${states}; give ${n}, the number of rows of transition.`];
+  for (let s = 0; s < n; s++) {
+    const bad = transition[s].findIndex((p) => !(p >= -ROW_SUM_TOLERANCE));
+    if (bad >= 0) return [`transition[${s}, ${bad}] is ${inWords(transition[s][bad])}, which is not a probability.`];
+  }
+  const digits = significantDigits(transition.flat());
+  for (const [s, row] of transition.entries()) {
+    const sum = rowSum(row);
+    if (!(Math.abs(sum - 1) <= allowedDeviation(row, digits))) {
+      const shown = Number(sum.toPrecision(10));
+      return [`transition[${s}] sums to ${shown}, not to one; correct the row, or divide it by its sum.`];
+    }
+  }
+  const flat = Float64Array.from(transition.flat());
+  const mu = new Float64Array(n);
+  fillStationary(n, flat, new Float64Array(n * n), mu);
+  if (!mu.every((share) => share > 0)) {
+    return ["transition is reducible: some state cannot be reached from every other."];
+  }
+  if (rewards !== null) {
+    if (rewards.length !== n) return [`reward has ${rewards.length} entries; give ${n}, one for each state.`];
+    const bad = rewards.findIndex((reward) => !Number.isFinite(reward));
+    if (bad >= 0) return [`reward[${bad}] is ${inWords(rewards[bad])}, which is not finite.`];
+  }
+  return [];
+}
+
+// A number as Python writes it.
+function inWords(number) {
+  return String(number).replace("NaN", "nan").replace("Infinity", "inf");
+}
+
+// Largest deviation of a row sum that rounding to so many significant digits explains.
+function allowedDeviation(row, digits) {
+  const positive = row.filter((p) => p !== 0).length;
+  return Math.max(ROW_SUM_TOLERANCE, positive * (0.5 * 10 ** -digits + Number.EPSILON));
+}
+
+// Least number of significant decimal digits, from 3 to 15, with which all numbers from 0 to 1 can be written, but for
+// a few roundings.
+function significantDigits(numbers) {
+  const positive = numbers.filter((number) => number > 0 && number <= 1);
+  for (let digits = 3; digits < 15; digits++) {
+    const error = (number) => Math.abs(Number(number.toPrecision(digits)) - number);
+    if (positive.every((number) => error(number) <= 4 * Number.EPSILON * number)) return digits;
+  }
+  return 15;
+}
+
+// Rows of a chain of one's own that are rounded, and that are divided by their sums.
+function settingsWarnings(settings) {
+  if (settings.environment !== "own" || ownErrors(settings).length) return [];
+  const { transition } = settings.own;
+  const digits = significantDigits(transition.flat());
+  return transition.flatMap((row, s) => {
+    const sum = Number(rowSum(row).toPrecision(10));
+    if (Math.abs(rowSum(row) - 1) <= ROW_SUM_TOLERANCE) return [];
+    const rounded = `as its probabilities are rounded to ${digits} digits`;
+    return [`transition[${s}] sums to ${sum}, ${rounded}; such rows are divided by their sums.`];
+  });
+}
+
+// A pasted matrix, with a line for each state, and pasted rewards; no rewards are null.
+function parseOwn(matrixText, rewardsText) {
+  const numbersOf = (text) => text.split(/[\s,;[\]]+/).filter(Boolean).map(Number);
+  const transition = matrixText.split(/\n/).map(numbersOf).filter((row) => row.length);
+  const rewards = numbersOf(rewardsText);
+  return { transition, rewards: rewards.length ? rewards : null };
+}

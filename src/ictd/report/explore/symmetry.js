@@ -1,0 +1,190 @@
+// What weights consist of (docs/theory.md, section "Symmetry"): what changes no output, what a few numbers hold, and
+// whether a layer expands.
+//
+// Adding a z' to A, or a multiple of a' to u, with a = [-gamma 1; 1], changes no output.
+
+// The weights with the same outputs for which the lower half of each column of A, and of u, sums to zero.
+function identifiable(weights, discount) {
+  const { states: n, u, A } = weights;
+  const wide = 2 * n;
+  const made = { states: n, u: u.slice(), A: A.slice() };
+  const columns = [[made.u, 0, 1]]; // An array, where a column begins, and the distance of its entries.
+  for (let c = 0; c < wide; c++) columns.push([made.A, c, wide]);
+  for (const [array, start, step] of columns) {
+    let mean = 0;
+    for (let i = n; i < wide; i++) mean += array[start + i * step] / n;
+    for (let i = 0; i < wide; i++) array[start + i * step] -= mean * (i < n ? -discount : 1);
+  }
+  return made;
+}
+
+// The matrix of least norm with the outputs of A: A without its component along a.
+function shortestMatrix(n, A, discount) {
+  const wide = 2 * n;
+  const made = A.slice();
+  const square = n * (discount ** 2 + 1);
+  for (let c = 0; c < wide; c++) {
+    let component = 0;
+    for (let i = 0; i < wide; i++) component += (i < n ? -discount : 1) * A[i * wide + c];
+    for (let i = 0; i < wide; i++) made[i * wide + c] -= ((i < n ? -discount : 1) * component) / square;
+  }
+  return made;
+}
+
+// The nearest matrix K [-I, I], which acts on TD errors: the family part of A.
+function familyPart(n, A) {
+  const wide = 2 * n;
+  const made = new Float64Array(wide * wide);
+  for (let i = 0; i < wide; i++) {
+    for (let j = 0; j < n; j++) {
+      const entry = (A[i * wide + n + j] - A[i * wide + j]) / 2;
+      made[i * wide + j] = -entry;
+      made[i * wide + n + j] = entry;
+    }
+  }
+  return made;
+}
+
+// The matrix of a 2 x 2 matrix B (x) I, or B (x) 11'.
+function kronecker(n, B, ones) {
+  const wide = 2 * n;
+  const made = new Float64Array(wide * wide);
+  for (let i = 0; i < wide; i++) {
+    for (let j = 0; j < wide; j++) {
+      if (ones || i % n === j % n) made[i * wide + j] = B[i < n ? 0 : 1][j < n ? 0 : 1];
+    }
+  }
+  return made;
+}
+
+// The directions alpha, beta, a, b, H and c.  Eight numbers have these six directions and two that change no output.
+function directions(n) {
+  return [
+    kronecker(n, [[-1, 1], [0, 0]], false),
+    kronecker(n, [[-1, 1], [0, 0]], true),
+    kronecker(n, [[1, 1], [0, 0]], false),
+    kronecker(n, [[1, 1], [0, 0]], true),
+    kronecker(n, [[0, 0], [-1, 1]], false),
+    kronecker(n, [[0, 0], [1, 1]], false),
+  ];
+}
+
+function innerProduct(first, second) {
+  let sum = 0;
+  for (let i = 0; i < first.length; i++) sum += first[i] * second[i];
+  return sum;
+}
+
+// Shares of the first 1, 2, ..., 6 directions in the squared norm of A, without what changes no output.
+function sharesOfDirections(n, A, discount) {
+  const rest = shortestMatrix(n, A, discount); // Less its projections.
+  const square = innerProduct(rest, rest);
+  const earlier = []; // The earlier directions, orthogonal and of norm one.
+  return directions(n).map((direction) => {
+    const own = shortestMatrix(n, direction, discount);
+    const remove = (from, unit) => {
+      const component = innerProduct(from, unit);
+      for (let i = 0; i < from.length; i++) from[i] -= component * unit[i];
+    };
+    for (const unit of earlier) remove(own, unit);
+    const norm = Math.sqrt(innerProduct(own, own));
+    for (let i = 0; i < own.length; i++) own[i] /= norm;
+    earlier.push(own);
+    remove(rest, own);
+    return 1 - innerProduct(rest, rest) / square;
+  });
+}
+
+// The polynomial p + q gamma + l gamma^2 by which a layer multiplies constants, less one, for the mean of A over labels
+// and attention divided by n: [p, q, l].
+function constantPolynomial(n, A) {
+  const wide = 2 * n;
+  const sums = [0, 0, 0, 0];
+  for (let i = 0; i < wide; i++) {
+    for (let j = 0; j < wide; j++) sums[(i < n ? 0 : 2) + (j < n ? 0 : 1)] += A[i * wide + j] / n ** 2;
+  }
+  return [sums[0], sums[1] + sums[2], sums[3]];
+}
+
+// The discount between 0 and 1 above which a layer expands constants, or Infinity.
+function borderOfConstants([constant, linear, square]) {
+  const root = Math.sqrt(linear ** 2 - 4 * constant * square);
+  const border = (-2 * constant) / (linear + root); // Where the polynomial rises.
+  return border > 0 && border <= 1 ? border : Infinity;
+}
+
+function measures(weights, discount) {
+  const n = weights.states;
+  const wide = 2 * n;
+  const A = identifiable(weights, discount).A;
+  const K = familyPart(n, A);
+  let diagonal = 0;
+  let others = 0;
+  for (let i = 0; i < n; i++) {
+    for (let j = 0; j < n; j++) {
+      if (i === j) diagonal += K[i * wide + n + j] / n;
+      else others += K[i * wide + n + j] / (n * (n - 1));
+    }
+  }
+  const td = thetaTd(n).A;
+  const cosine = innerProduct(A, td) / Math.sqrt(innerProduct(A, A) * innerProduct(td, td));
+  const [one, two, , four, , eight] = sharesOfDirections(n, weights.A, discount);
+  const shortest = shortestMatrix(n, weights.A, discount);
+  const ofConstants = constantPolynomial(n, weights.A);
+  return {
+    alpha: (diagonal - others) / n,
+    beta: others / n,
+    cosine2: Math.max(0, cosine) ** 2,
+    one, two, four, eight,
+    twoOfFamily: sharesOfDirections(n, familyPart(n, shortest), discount)[1],
+    constantFactor: 1 + ofConstants[0] + ofConstants[1] * discount + ofConstants[2] * discount ** 2,
+    border: borderOfConstants(ofConstants),
+  };
+}
+
+// Spectral radius of T on a task's enumerated prompt: the limit of |T^k|^{1/k}, by squaring T.
+function spectralRadius(weights, task, discount) {
+  const n = weights.states;
+  const transformer = new LoopedTransformer(n, 1, discount);
+  transformer.readPrompt(parameterOf(weights), task.transition, task.reward);
+  let power = transformer.T;
+  let squared = new Float64Array(n * n);
+  let logarithm = 0; // Of the norm of T^k, over k.
+  for (let share = 1; share > 2 ** -40; share /= 2) {
+    const largest = power.reduce((most, entry) => Math.max(most, Math.abs(entry)), 0);
+    if (!(largest > 0)) return largest;
+    logarithm += share * Math.log(largest);
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < n; j++) {
+        let sum = 0;
+        for (let k = 0; k < n; k++) sum += (power[i * n + k] * power[k * n + j]) / largest ** 2;
+        squared[i * n + j] = sum;
+      }
+    }
+    [power, squared] = [squared, power];
+  }
+  return Math.exp(logarithm);
+}
+
+// Share of tasks on whose enumerated prompts a layer expands.
+function expanding(weights, tasks, discount) {
+  return meanOf(tasks.map((task) => (spectralRadius(weights, task, discount) > 1 ? 1 : 0)));
+}
+
+// Replace the entries of a parameter that permutations of labels exchange by their mean: diagonals and the other
+// entries of the four blocks of A, eight numbers, and the halves of u.
+function averageOverLabels(n, parameter) {
+  const wide = 2 * n;
+  const sums = new Float64Array(10);
+  const counts = new Float64Array(10);
+  const classOf = (k) => {
+    if (k < wide) return 8 + (k < n ? 0 : 1);
+    const [i, j] = [Math.floor((k - wide) / wide), (k - wide) % wide];
+    return 4 * (i < n ? 0 : 1) + 2 * (j < n ? 0 : 1) + (i % n === j % n ? 0 : 1);
+  };
+  for (let k = 0; k < parameter.length; k++) {
+    sums[classOf(k)] += parameter[k];
+    counts[classOf(k)] += 1;
+  }
+  for (let k = 0; k < parameter.length; k++) parameter[k] = sums[classOf(k)] / counts[classOf(k)];
+}
