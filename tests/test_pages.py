@@ -7,16 +7,12 @@ import sys
 from pathlib import Path
 
 import nbformat
-import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 
-import ictd
-from ictd.pipeline.grid import Cell
-from ictd.report import html, notebook, result_tables, slider
+from ictd.report import html, notebook
 from ictd.report.notebook import Shown
-from ictd.weight_measures import cosine, project_identifiable
 
 LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
 
@@ -153,37 +149,3 @@ def test_parts_of_a_page(shown, tmp_path):
     assert (
         study.startswith('<li>On A &amp; B: <a class="file" href="s/s.html">') and 'href="studies/s/README.md"' in study
     )
-
-
-def test_the_slider_shows_means_over_runs_and_medians():
-    """The slider shows runs that did not diverge; cells without such a run are omitted."""
-    rng, diverged_at, kept = np.random.default_rng(5), np.array([0, 0, 7, 0]), [0, 1, 3]
-    arrays = {
-        "seeds": np.arange(4), "tasks_seen": np.array([1, 10, 100]), "online_msve": rng.lognormal(size=(4, 3)),
-        "history_u": rng.normal(size=(4, 3, 4)), "history_A": rng.normal(size=(4, 3, 4, 4)),
-    }  # fmt: skip
-    arrays |= {"u": arrays["history_u"][:, -1], "A": arrays["history_A"][:, -1]}
-    runs = {Cell("td", "loop", 2, 3): arrays | {"diverged_at": diverged_at}}
-    runs[Cell("mc", "loop", 2, 3)] = arrays | {"diverged_at": np.ones(4)}
-    evaluations = {cell: {"enumerated_msve": np.ones((4, 1))} for cell in runs}
-    tables = {
-        "mean_entries": result_tables.mean_entries_table(runs),
-        "learning": result_tables.learning_table(runs, 0.9),
-        "weights": result_tables.weights_table(runs, evaluations, 0.9),
-    }
-    ((cell, run),) = slider.runs_of(["mc-loop-2-3", "td-loop-2-3"], **tables, discount=0.9).items()
-    assert cell == "TD, Loop, n = 2, L = 3 (1 of 4 diverged)" and run["tasks"] == [1, 10, 100]
-    for k in range(3):
-        mean = arrays["history_A"][kept, k].mean(axis=0)
-        np.testing.assert_array_equal(run["A"][k], np.round(100 * mean / np.abs(mean).max()).ravel())
-        weights = ictd.Weights(arrays["history_u"][kept, k], arrays["history_A"][kept, k])
-        of_mean = cosine(project_identifiable(weights, 0.9).A.mean(axis=0), ictd.theta_td(2).A)
-        values = [f"{value:.4g}" for value in (max(0, of_mean) ** 2, np.median(arrays["online_msve"][kept, k]))]
-        assert [curve["values"][k] for curve in run["curves"]] == values
-    for curve in run["curves"]:
-        x, y = np.transpose(curve["points"])
-        assert np.isclose(np.ptp(x[:2]), np.ptp(x[1:]), atol=0.1) and x.min() >= slider.LEFT and x.max() < slider.WIDTH
-        assert y.min() >= slider.TOP and y.max() <= slider.HEIGHT - slider.BOTTOM
-        assert re.findall(r">(1\d*)</text>", curve["axes"])[:3] == ["1", "10", "100"]
-    assert "<option>TD, Loop, n = 2, L = 3 (1 of 4 diverged)</option>" in slider.slider({cell: run})
-    assert slider.slider({}) == "<p>All runs diverged.</p>"

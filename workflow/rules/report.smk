@@ -3,7 +3,7 @@
 CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("step_sizes", "mean_entries")]
 # The tables that pages quote.
 QUOTED_TABLES = ["sentences", "choices", "open_tests", "beside", "accuracy"]
-PAGE_TABLES = "over_tasks weights mean_weights audit mean_entries learning".split()
+PAGE_TABLES = "over_tasks weights mean_weights audit".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]
 RESULT_FILES += expand("tables/{table}.csv", table=QUOTED_TABLES)
@@ -11,9 +11,9 @@ RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "a
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
-PAGE_FILES = expand("tables/{name}.html", name=[*PAGES, "slider"])
+PAGE_FILES = expand("tables/{name}.html", name=PAGES)
 FIGURE_FILES = expand("figures/{name}.{ending}", name=SHOWN_FIGURES, ending=["png", "svg"])
-REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html"]
+REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html", "explore.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("method", "theory")]
 
@@ -50,12 +50,10 @@ use rule step as pages with:
             "ictd.report.pages",
             settings=PAPER_SETTINGS,
             schema=SCHEMA_FILE,
-            slider_cells=CELLS,
             folder=RESULTS / "tables",
         ),
     output:
         [html(name) for name in PAGES],
-        "<results>/tables/slider.html",
     pathvars:
         job="pages",
     localrule: True
@@ -114,10 +112,25 @@ use rule step as article with:
         f"{ENVS}/report.yaml"
 
 
+use rule step as explore with:
+    input:
+        options=step("ictd.report.explore"),
+    output:
+        report(
+            "<results>/explore.html",
+            category="1. Report",
+            labels={"report": "Pretrain in the browser"},
+        ),
+    pathvars:
+        job="explore",
+    localrule: True
+
+
 use rule step as manifest with:
     input:
-        # The report needs every other file of the manifest.
+        # The report needs every other file of the manifest, except for the page that pretrains.
         expand("<results>/report.{ending}", ending=["html", "ipynb"]),
+        "<results>/explore.html",
         options=step(
             "ictd.report.manifest",
             folder=RESULTS,

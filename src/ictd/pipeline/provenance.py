@@ -1,8 +1,8 @@
 """Digests of the code and texts that a step depends on.
 
 The code has parts with one digest each: the package ``ictd`` without its report, the report (``ictd.report``), and each
-study.  A digest covers the syntax trees of all modules of its part without docstrings, and the scripts and styles
-beside them.  Comments, docstrings, formatting and times of files do not change it.
+study.  A digest covers the syntax trees of all modules of its part without docstrings, and the scripts, styles
+and pages beside them.  Comments, docstrings, formatting and times of files do not change it.
 """
 
 import ast
@@ -17,7 +17,7 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
 # Endings of the files of a part.
-ENDINGS = (".css", ".js", ".py")
+ENDINGS = (".css", ".html", ".js", ".py")
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
 # The beginning of the record of a job in its log.

@@ -1,4 +1,4 @@
-"""The pages with tables: summaries, and the slider over pretraining.
+"""The pages with tables.
 
 Each page is a function with the decorator ``page``, which takes the tables by their names and what else ``main``
 gathers, and returns a DataFrame or HTML.  The docstring of the function is the page's title and its caption, and the
@@ -21,7 +21,6 @@ from ictd.report.quoted import accuracy_table, mean_and_median
 from ictd.report.registry import title_and_caption
 from ictd.report.sentences import counted, in_one_sentence
 from ictd.report.settings import difference_from_paper, settings_rows
-from ictd.report.slider import runs_of, slider
 from ictd.report.tables import load_tables
 from ictd.report.theory_claims import theory_overview
 from ictd.report.verdicts import HOLDS, count, verdict_by
@@ -45,13 +44,12 @@ def main(
     tables: list[Path],
     settings: dict,
     schema: Path,
-    slider_cells: list[str],
     folder: Path,
 ) -> None:
     """Write the pages as HTML.
 
     ``claims`` has all claims, ``theory`` those on the theory, and ``sentences`` the paper's sentences on its
-    experiments.  The slider shows ``slider_cells`` in this order.
+    experiments.
     """
     table = load_tables(tables)
     records, on_theory = load_json(claims), load_json(theory)
@@ -65,8 +63,6 @@ def main(
         "schema": yaml.safe_load(schema.read_text(encoding="utf-8")),
     }
     save_pages(table, run, folder)
-    runs = runs_of(slider_cells, table["mean_entries"], table["learning"], table["weights"], settings["discount"])
-    html.save(folder / "slider.html", "slider", slider(runs))
 
 
 def save_pages(tables: dict, run: dict, folder: Path) -> None:

@@ -1,0 +1,216 @@
+// What the figures and the texts of the page show, drawn at the next frame from the newest message.
+
+const NAMES = { transformer: "pretrained", theta_td: "θᵀᴰ", lstd: "LSTD", constant: "one constant", zero: "zero" };
+const LOOKS = {
+  transformer: { colour: "var(--td)" },
+  theta_td: { colour: "var(--theta)", dash: "7 3" },
+  lstd: { colour: "var(--lstd)", dash: "7 3 2 3" },
+  constant: { colour: "var(--constant)", dash: "2 3" },
+  zero: { colour: "var(--none)", dash: "1 5" },
+};
+const COURSE = ["A", "shares", "sizes", "error", "numbers"];
+const MSVE = { label: "MSVE", log: true, floor: 1e-4, cap: 1e4 };
+const point = () => view.points[view.at];
+const taskAxis = () => ({ label: "tasks seen", log: true, from: 1, to: view.settings.tasks });
+const presentMark = () => (view.follows || !point()?.seen ? [] : [{ x: point().seen, text: "" }]);
+const described = (title, lines) =>
+  `${title}. ${lines.map((line) => `${line.name}: ${line.value ?? "no value so far"}`).join("; ")}.`;
+
+function course(title, y, chosen) {
+  const lines = chosen.map(([name, value, colour, dash, source = view.points]) => {
+    const points = source.filter((each) => each.seen > 0).map((each) => [each.seen, value(each)]);
+    const last = source === view.points ? point() : source.at(-1);
+    return { name, colour, dash, points, value: last ? shown(value(last)) : undefined };
+  });
+  return lineChart({
+    label: described(`${title} against tasks seen`, lines),
+    x: taskAxis(),
+    y,
+    lines,
+    marks: presentMark(),
+  });
+}
+
+// Pretrained weights beside theta^TD, against depth or discount.
+function curve(axis, x, here, marks) {
+  const found = view.curves?.[axis] ?? [];
+  const lines = ["transformer", "theta_td"].map((name) => ({
+    ...LOOKS[name],
+    name: NAMES[name],
+    points: found.map((each) => [each.x, each[name][view.average]]),
+    value: view.curves ? shown(view.curves.here[0][name][view.average]) : undefined,
+  }));
+  const label = described(`Error against ${x.label}, at ${here}`, lines);
+  return lineChart({ label, x, y: MSVE, lines, marks });
+}
+
+// The smallest discount of the curve at which the iteration diverges in half of the tasks.
+const divergesFrom = () => view.curves?.discount.find((each) => each.expanding >= 0.5)?.x;
+
+const FIGURES = {
+  A() {
+    const weights = point()?.weights;
+    const n = view.settings.states;
+    const A = weights
+      ? (view.identifiable ? identifiable(weights, view.settings.discount) : weights).A
+      : new Float64Array(4 * n * n);
+    const who = view.chosen === "mean" ? "mean over seeds" : `seed ${view.settings.seed + view.chosen}`;
+    return matrixMap({ label: `Map of A, ${who}. ${point() ? numbersText(point()) : ""}`, A, n });
+  },
+  theta() {
+    const n = view.settings.states;
+    return matrixMap({
+      label: "Map of A of θᵀᴰ: minus the identity beside the identity, and zeros below",
+      A: thetaTd(n).A,
+      n,
+    });
+  },
+  shares() {
+    const share = { label: "share of A", from: 0, to: 1 };
+    return course("Share of A's squared norm", share, [
+      ["one number", (each) => each.measures.one, "var(--none)", "1 4"],
+      ["two", (each) => each.measures.two, "var(--td)"],
+      ["four", (each) => each.measures.four, "var(--constant)", "6 3"],
+      ["eight", (each) => each.measures.eight, "var(--theta)"],
+    ]);
+  },
+  sizes() {
+    const lines = [
+      ["α", (each) => each.measures.alpha, "var(--td)"],
+      ["β", (each) => each.measures.beta, "var(--more)"],
+    ];
+    lines.push(
+      ["α predicted", (each) => each.alpha, "var(--td)", "2 4", view.predicted],
+      ["β predicted", (each) => each.beta, "var(--more)", "2 4", view.predicted],
+    );
+    return course("Step sizes", { label: "step size" }, lines);
+  },
+  error() {
+    const reference = view.curves?.depth.length ? thetaHere() : null;
+    const lines = [["pretrained", (each) => each.error[view.average], "var(--td)"]];
+    if (view.test.relabelled !== view.settings.relabelled) {
+      const other = view.test.relabelled ? "on relabelled tasks" : "on ordered tasks";
+      lines.push([other, (each) => each.other[view.average], "var(--more)", "6 2"]);
+    }
+    if (reference !== null) {
+      const ends = [{ seen: 1 }, { seen: view.settings.tasks }];
+      lines.push(["θᵀᴰ", () => reference, "var(--theta)", "7 3", ends]);
+    }
+    return course("Error on unseen tasks", MSVE, lines);
+  },
+  steps() {
+    const found = view.tested;
+    const lines = Object.keys(NAMES).map((name) => {
+      const errors = found?.errors[name][view.average] ?? [];
+      return {
+        ...LOOKS[name],
+        name: NAMES[name],
+        points: errors.map((error, i) => [found.lengths[i], error]),
+        value: errors.length ? shown(errors.at(-1)) : undefined,
+      };
+    });
+    const label = described("Error against steps in the prompt; with 100 steps", lines);
+    return lineChart({ label, x: { label: "steps in the prompt", from: 0, to: 100 }, y: MSVE, lines });
+  },
+  depths() {
+    const marks = [{ x: view.test.depth, text: `${view.test.depth} layers` }];
+    return curve("depth", { label: "layers at test", log: true, from: 1, to: 300 }, `${view.test.depth} layers`, marks);
+  },
+  discounts() {
+    const border = divergesFrom();
+    const marks = border ? [{ x: border, text: "diverges →" }] : [];
+    return curve("discount", { label: "discount at test", from: 0.5, to: 1 }, `discount ${view.test.discount}`, marks);
+  },
+  chain() {
+    const n = view.settings.states;
+    if (!view.task) {
+      const empty = new Float64Array(n);
+      return chainChart({ label: "No task so far", P: new Float64Array(n * n), value: empty, estimate: [], n });
+    }
+    const { task, values, estimates, errors } = view.task;
+    const states = Array.from(
+      values,
+      (value, i) => `state ${i + 1}: true ${shown(value)}, estimated ${shown(estimates.transformer[i])}`,
+    );
+    const label = `Task ${view.index + 1}, ${view.steps || "all"} steps. ${states.join("; ")}. MSVE ${shown(errors.transformer)}.`;
+    return chainChart({
+      label,
+      P: task.transition,
+      value: Array.from(values),
+      estimate: Array.from(estimates.transformer),
+      error: errors.transformer,
+      n,
+    });
+  },
+};
+
+// The error of theta^TD with the layers and the discount of pretraining, if the test has them.
+function thetaHere() {
+  const { depth, discount } = view.settings;
+  const same =
+    view.test.depth === depth && view.test.discount === discount && view.test.relabelled === view.settings.relabelled;
+  return same ? view.curves.here[0].theta_td[view.average] : null;
+}
+
+const TEXTS = {
+  numbers: () => (find("numbers").textContent = point() ? numbersText(point()) : ""),
+  border: () => (find("border").textContent = borderText()),
+  run: showRun,
+};
+
+function borderText() {
+  if (!view.curves || !point()) return "";
+  const { depth, discount } = view.test;
+  const here = view.curves.here[0];
+  const factor = measures(point().weights, discount).constantFactor;
+  const border = divergesFrom();
+  const from = border ? `, and from a discount of about ${border} on half of them or more` : "";
+  return (
+    `At discount ${discount} a layer multiplies constant errors by ${factor.toFixed(3)} (mean over labels). Repeated without end, it diverges on ` +
+    `${Math.round(100 * here.expanding)}% of the tasks${from}. With ${counted(depth, "layer")} the error is ${shown(here.transformer[view.average])}.`
+  );
+}
+
+function showRun() {
+  const { settings, points, running, paused, done } = view;
+  const present = point()?.seen ?? 0;
+  const seen = view.follows && running ? Math.max(present, view.seen ?? 0) : present;
+  find("seen").textContent = `${seen.toLocaleString("en")} of ${settings.tasks.toLocaleString("en")} tasks`;
+  find("time").max = Math.max(1, running ? keptAt(settings.tasks).length - 1 : points.length - 1);
+  find("time").value = view.at;
+  find("time").setAttribute("aria-valuetext", counted(present, "task"));
+  find("pause").disabled = done || !running;
+  find("pause").textContent = paused ? "Go on" : "Pause";
+  find("python").textContent = pythonText();
+}
+
+const dirty = new Set();
+// Draw these figures and texts at the next frame.
+function redraw(...names) {
+  if (!dirty.size) requestAnimationFrame(draw);
+  names.forEach((name) => dirty.add(name));
+}
+
+function draw() {
+  for (const name of dirty) {
+    if (TEXTS[name]) TEXTS[name]();
+    else PLOTS[name].innerHTML = FIGURES[name]();
+  }
+  dirty.clear();
+}
+
+const PLOTS = {};
+for (const figure of document.querySelectorAll("figure")) {
+  const name = figure.dataset.figure;
+  const plot = document.createElement("div");
+  figure.querySelector("figcaption").after(plot);
+  PLOTS[name] = plot;
+  const button = document.createElement("button");
+  Object.assign(button, { className: "save", type: "button", textContent: "SVG" });
+  button.setAttribute("aria-label", `Save as SVG: ${figure.querySelector("figcaption").textContent}`);
+  button.addEventListener("click", () => {
+    const svg = printed(FIGURES[name](), getComputedStyle(find("light")));
+    save(new Blob([svg], { type: "image/svg+xml" }), `${fileName()}-${name}.svg`);
+  });
+  figure.append(button);
+}

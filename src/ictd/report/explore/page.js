@@ -1,0 +1,274 @@
+// The state of the page, messages to and from the workers, and what the page says.
+
+const find = (id) => document.getElementById(id);
+const form = find("settings");
+const field = (name) => form.elements[name];
+
+const view = {
+  settings: { ...DEFAULT_SETTINGS },
+  number: 0,
+  points: [],
+  at: 0,
+  follows: true,
+  running: false,
+  paused: false,
+  done: false,
+  divergedAt: [],
+  predicted: [],
+  chosen: "mean",
+  identifiable: false,
+  announced: 0,
+  test: { relabelled: false, environment: "", format: "steps", depth: 30, discount: 0.9 },
+  average: "mean",
+  steps: 20,
+  index: 0,
+  tested: null,
+  curves: null,
+  task: null,
+  stepSize: 1,
+  request: 0,
+  hidden: false,
+};
+
+// Workers -------------------------------------------------------------------------------------------------------------
+
+// A function that sends messages to a worker, or to the same code in this thread if there are no workers.
+function machine(receive) {
+  const inPage = () => {
+    const host = new Host(receive, (work) => setTimeout(work, 0), 8);
+    view.inPage = true;
+    return (message) => host.receive(message);
+  };
+  try {
+    const text = `${find("engine").textContent}\nbeWorker();`;
+    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+    let unanswered = [];
+    let send = (message) => {
+      unanswered?.push(message);
+      worker.postMessage(message);
+    };
+    worker.onmessage = (event) => {
+      unanswered = null;
+      receive(event.data);
+    };
+    worker.onerror = (event) => {
+      if (!unanswered) return fail(event.message);
+      send = inPage();
+      unanswered.forEach(send);
+      unanswered = null;
+    };
+    return (message) => send(message);
+  } catch {
+    return inPage();
+  }
+}
+
+const main = machine(received);
+const predictor = machine(received);
+
+function received(message) {
+  if (message.kind === "failed") return fail(message.text);
+  if (message.number !== view.number) return;
+  const current = message.request === undefined || message.request === view.request;
+  if (current) RECEIVE[message.kind](message);
+}
+
+const RECEIVE = {
+  point({ point, done, divergedAt }) {
+    view.points.push(point);
+    if (view.follows) view.at = view.points.length - 1;
+    Object.assign(view, { divergedAt, done, running: !done });
+    announce();
+    if (done) finished();
+    redraw("run", ...COURSE);
+  },
+  progress({ seen }) {
+    view.seen = seen;
+    redraw("run");
+  },
+  history({ points }) {
+    view.points = points;
+    redraw(...COURSE);
+  },
+  predicted({ point }) {
+    view.predicted.push(point);
+    redraw("sizes");
+  },
+  tested({ result }) {
+    view.tested = result;
+    view.stepSize = result.stepSize;
+    askCurves();
+    redraw("steps");
+    const [first, last] = [0, result.lengths.length - 1];
+    const of = (name) => `${NAMES[name]} ${shown(result.errors[name][view.average][last])}`;
+    speak(
+      `Error with ${result.lengths[first]} steps: ${shown(result.errors.transformer[view.average][first])}. ` +
+        `With ${result.lengths[last]} steps: ${Object.keys(NAMES).map(of).join(", ")}.`,
+    );
+  },
+  curves({ result }) {
+    view.curves = result;
+    setTesting(false);
+    redraw("depths", "discounts", "error", "border");
+  },
+  task({ result }) {
+    view.task = result;
+    redraw("chain");
+  },
+  file({ bytes }) {
+    save(new Blob([bytes]), `${fileName()}.npz`);
+  },
+};
+
+// What the page says --------------------------------------------------------------------------------------------------
+
+function say(text) {
+  find("status").textContent = text;
+}
+
+function speak(text) {
+  find("spoken").textContent = text;
+}
+
+function fail(text) {
+  find("message").textContent =
+    `The computation stopped: ${text.replace(/\.$/, "")}. Load the page again, or choose other settings.`;
+  find("message").hidden = false;
+  Object.assign(view, { running: false, done: true });
+  redraw("run");
+}
+
+// Read the present numbers out at each quarter of a run.
+function announce() {
+  const quarter = Math.floor((4 * view.points.at(-1).seen) / view.settings.tasks);
+  if (quarter <= view.announced) return;
+  view.announced = quarter;
+  speak(numbersText(view.points.at(-1)));
+}
+
+function numbersText({ seen, measures: found, error }) {
+  if (Number.isNaN(found.alpha)) return `After ${counted(seen, "task")} the weights are not finite.`;
+  const percent = (share) => `${(100 * share).toFixed(1)}%`;
+  return (
+    `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; squared cosine to θᵀᴰ ${found.cosine2.toFixed(3)}; ` +
+    `one number holds ${percent(found.one)} of A, two ${percent(found.two)}, four ${percent(found.four)}, eight ${percent(found.eight)}; ` +
+    `error on unseen tasks ${shown(error[view.average])}.`
+  );
+}
+
+const counted = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
+
+function divergence() {
+  const lost = view.divergedAt.map((task, i) => [view.settings.seed + i, task]).filter(([, task]) => task > 0);
+  if (!lost.length) return "";
+  const first = lost[0];
+  const others = lost.length > 1 ? ` and ${counted(lost.length - 1, "other seed")}` : "";
+  const left = lost.length === view.divergedAt.length ? "no seed is left" : "means leave out such seeds";
+  return `Seed ${first[0]}${others} diverged (at task ${first[1].toLocaleString("en")} numbers stopped being finite); ${left}. Take a lower learning rate or fewer layers.`;
+}
+
+// A run ---------------------------------------------------------------------------------------------------------------
+
+function start(settings, chosen = "mean") {
+  const errors = checkSettings(settings);
+  showErrors(settings, errors);
+  if (errors.length) return;
+  const sameLabels = view.number && settings.relabelled === view.settings.relabelled;
+  Object.assign(view, {
+    settings: { ...settings },
+    number: view.number + 1,
+    points: [],
+    at: 0,
+    follows: true,
+    running: true,
+    paused: false,
+    done: false,
+    divergedAt: [],
+    predicted: [],
+    chosen,
+    announced: 0,
+    tested: null,
+    curves: null,
+    task: null,
+    request: view.request + 1,
+    seen: 0,
+    began: performance.now(),
+  });
+  Object.assign(view.test, { depth: settings.depth, discount: settings.discount });
+  if (!sameLabels) view.test.relabelled = settings.relabelled;
+  find("message").hidden = true;
+  fillForm(settings);
+  fillChoices();
+  fillTest();
+  const address = `#${addressOf(settings)}`;
+  if (location.hash !== address) history.replaceState(null, "", address);
+  say(view.inPage ? "This browser has no workers, so the page computes between its frames, more slowly." : "");
+  main({ kind: "run", settings: view.settings, chosen, number: view.number });
+  predictor({ kind: "stop" });
+  if (!view.inPage) predict();
+  redraw("run", ...Object.keys(FIGURES));
+}
+
+// Predict alpha and beta, unless rewards are given: the equation holds if r and -r are equally likely.
+function predict() {
+  if (!view.settings.own?.rewards) predictor({ kind: "predict", settings: view.settings, number: view.number });
+}
+
+function finished() {
+  const seconds = (performance.now() - view.began) / 1000;
+  const run = `${counted(view.settings.seeds, "seed")} of ${counted(view.settings.tasks, "task")} in ${seconds.toFixed(1)} s.`;
+  const away = view.hidden
+    ? " The tab was in the background, where browsers may slow a page down; the run went on all the same."
+    : "";
+  say(divergence() || run + away);
+  view.hidden = false;
+  if (view.inPage) predict();
+  askTests();
+}
+
+function pause() {
+  view.paused = !view.paused;
+  main({ kind: "pause", paused: view.paused });
+  if (view.paused) {
+    say("The run is paused; tests are those of the present weights.");
+    askTests();
+  } else say("");
+  redraw("run");
+}
+
+let waiting;
+// Test the weights that are shown, shortly after the last change.
+function askTests() {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => {
+    if (!testable()) return;
+    view.request++;
+    setTesting(true);
+    askTask();
+    main({ kind: "test", at: view.at, request: view.request, options: testOptions() });
+  }, 120);
+}
+
+// Whether there are weights to test: at the end or in a pause, of a seed that did not diverge.
+function testable() {
+  return view.points.length && (view.done || view.paused) && view.divergedAt.includes(0);
+}
+
+// Say whether figures of the test are about to change.
+function setTesting(testing) {
+  view.testing = testing;
+  find("test").setAttribute("aria-busy", testing);
+}
+
+const testOptions = () => ({ ...view.test, environment: testEnvironment() });
+const testEnvironment = () => view.test.environment || view.settings.environment;
+
+function askCurves() {
+  main({ kind: "curves", at: view.at, request: view.request, stepSize: view.stepSize, ...testOptions() });
+}
+
+function askTask() {
+  if (!testable()) return;
+  const options = { ...testOptions(), index: view.index, steps: view.steps, stepSize: view.stepSize };
+  main({ kind: "task", at: view.at, request: view.request, options });
+}
