@@ -384,7 +384,9 @@ def baseline(name: str, **properties) -> Callable[[Callable], Callable]:
 def _batch_td(context: Context, given: Given, factors: np.ndarray) -> np.ndarray:
     # Without the division of attention, a layer sums over the context.
     steps = factors * (1 if given.scaled else context.length)
-    return batch_td(context, given.discount, steps, given.depth)
+    # The step size with the least mean error may let single estimates grow, which is no reason for a warning.
+    with np.errstate(over="ignore"):
+        return batch_td(context, given.discount, steps, given.depth)
 
 
 @baseline("theta_td", layered=True, tuned=_batch_td)
