@@ -313,6 +313,21 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
             "^reward is .* masked entries",
         ),
         (lambda: ictd.value_function(np.eye(2), [0, 0], np.ma.masked), "^discount is --"),
+        (lambda: ictd.stationary_distribution([[np.inf, 0], [0, 1]]), r"^transition\[0, 0\] is inf, which"),
+        (
+            lambda: ictd.Context.from_transitions([[0, 1], [0]], [[1, 1], [1]], [[1, 0], [1]], 2),
+            "^states has rows of different lengths; give rows of one length",
+        ),
+        (lambda: ictd.Context.from_transitions([], [], [], 2), "^states is empty; give at least one entry"),
+        (lambda: ictd.value_function(np.eye(2), [0, 0], 0.5, episodic="no"), "^episodic is 'no'"),
+        (
+            lambda: ictd.value_function(np.eye(2), torch.ones(2, requires_grad=True), 0.5),
+            r"^reward cannot be an array: .* Use tensor.detach\(\).numpy\(\) instead\.$",
+        ),
+        (
+            lambda: ictd.Context.from_transitions([0], [1], [1], 2, terminals=["no"]),
+            r"^terminals is \['no'\] .* give an array of truth values",
+        ),
     ],
 )
 def test_the_value_that_is_refused_is_shown(call, message):
@@ -326,6 +341,9 @@ def test_fractions_and_decimals_are_numbers():
     tenths = [[Decimal("0.3"), Decimal("0.7")], [Decimal("0.1"), 0.9]]
     np.testing.assert_allclose(ictd.stationary_distribution(tenths), [1 / 8, 7 / 8], rtol=ROUNDING)
     assert ictd.stationary_distribution([[0, 1], [1, 0]]).tolist() == [0.5, 0.5]
+    expected = ictd.value_function(thirds, [1, 2], 0.9)
+    for discount in (Fraction(9, 10), Decimal("0.9")):
+        np.testing.assert_array_equal(ictd.value_function(thirds, [1, 2], discount), expected)
 
 
 def test_labels_of_states_must_agree():

@@ -280,6 +280,19 @@ def test_convergent_updates_give_no_warning(discount):
         ictd.batch_td(context, discount, [0.1, 1.0], 400)
 
 
+# Types of numbers and truth values
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, ">i4"])
+def test_states_and_ends_may_have_any_type(kind):
+    states, next_states, ends = np.array([[0, 9], [9, 1]], kind), np.array([[9, 0], [1, 0]], kind), [[0, 1], [0, 1]]
+    expected = Context.from_transitions(states.tolist(), np.ones((2, 2)), next_states.tolist(), 10, terminals=ends)
+    assert np.argwhere(expected.ended).tolist() == [[0, 9], [1, 1]]
+    for terminals in (np.array(ends, kind), np.array(ends, bool), np.array(ends, bool).astype(object)):
+        found = Context.from_transitions(states, np.ones((2, 2)), next_states, 10, terminals=terminals)
+        assert found == expected
+
+
 # Equality
 
 
@@ -294,6 +307,7 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
     for i, one in enumerate(made()):
         assert one == made()[i] and not one != made()[i]
         assert [one == other for other in made()].count(True) == 1 and one != 5
+        assert (one == np.ones(3)) is False and (np.ones(3) != one) is True
     context, weights, model, tasks, *_ = made()
     assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
     assert Context([2, 2], np.stack([context.G] * 2)) != Context([2, 3], np.stack([context.G] * 2))

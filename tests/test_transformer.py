@@ -159,3 +159,20 @@ def test_a_path_may_begin_with_the_home_folder(results, monkeypatch):
     for call in (model.save, ictd.load_model):
         with pytest.raises(ValueError, match=r"~nobody0/m.npz is in a home folder that is not known; write the path"):
             call("~nobody0/m.npz")
+
+
+def test_a_file_that_cannot_be_written_or_holds_no_model_is_named(tmp_path):
+    model = ictd.Model(naive.larger_weights(3), 4, discount=1)
+    (tmp_path / "folder.npz").mkdir()
+    (tmp_path / "file").touch()
+    for name, reason in (("folder.npz", "Is a directory"), ("file/m.npz", "File exists"), (f"{'a' * 300}.npz", "File")):
+        with pytest.raises(ValueError, match=rf"{name} cannot be written: {reason}.*; give the name of another"):
+            model.save(tmp_path / name)
+    for path in (None, b"m.npz"):
+        with pytest.raises(ValueError, match=r"^path is .*; give an object of type str or Path"):
+            model.save(path)
+    arrays = {"u": np.ones(6), "A": np.ones((6, 6)), "depth": np.array(4), "discount": np.array(1), "scaled": True}
+    for name, wrong in (("u", np.ones(5)), ("depth", np.ones(2)), ("discount", np.array(-1.0)), ("scaled", "yes")):
+        save_arrays(tmp_path / "wrong.npz", **arrays | {name: wrong})
+        with pytest.raises(ValueError, match=r"wrong.npz is damaged or holds no model; give a file that Model"):
+            ictd.load_model(tmp_path / "wrong.npz")

@@ -66,6 +66,7 @@ def validated(dataclass: Class) -> Class:
     """Prepare a dataclass, before its decorator ``dataclass``, for ``validate_fields``; objects can be compared."""
     dataclass._validators = _take_validators(dataclass)
     dataclass.__eq__ = equal_fields
+    dataclass.__array_ufunc__ = None  # NumPy would compare each entry of an array with the object.
     return dataclass
 
 
@@ -139,7 +140,7 @@ def number(least: float = -MAX, most: float = MAX, words: str = "that is finite"
     """Make a validator of numbers from ``least`` to ``most``, a range described by ``words``; it returns a float."""
 
     def check(name, value, sizes):
-        value = float(value) if isinstance(value, np.floating) else value
+        value = float(value) if isinstance(value, (np.floating, Decimal)) else value
         if isinstance(value, bool) or not isinstance(value, Real) or not least <= value <= most:
             raise ValueError(f"{name} is {abbreviated(value)}; give a number {words}.")
         return float(value)
@@ -324,6 +325,7 @@ def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.nd
     ``off`` marks the sums that differ from one.  A probability that is rounded to k significant digits has an error of
     at most 10^-k / 2.
     """
+    refuse(name, np.isinf(given), "is {}, which is not a probability", given)
     digits = significant_digits(given)
     far = off & ~(np.abs(sums - 1) <= _rounding(given, 0.5 * 10.0**-digits + np.finfo(float).eps))
     total = sums[far if far.any() else off][0]
@@ -375,11 +377,17 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     """
     try:
         converted = _of_numbers(np.asarray(value))
-    except Exception:
-        converted = np.empty(0, object)
+    except (RuntimeError, TypeError) as error:  # Such as torch's for a tensor with a gradient.
+        raise ValueError(f"{name} cannot be an array: {abbreviated(error).rstrip('.')}.") from None
+    except Exception as error:
+        if "inhomogeneous" in str(error):
+            raise ValueError(f"{name} has rows of different lengths; give rows of one length.") from None
+        converted = np.array(None)
+    if converted.shape[-1:] == (0,) and shape != "...":
+        raise ValueError(f"{name} is empty; give at least one entry.")
     if converted.dtype.kind not in kinds:
-        words = "real" if "f" in kinds else "whole"
-        raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words} numbers.")
+        words = "truth values" if "b" in kinds else "real numbers" if "f" in kinds else "whole numbers"
+        raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words}.")
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
@@ -388,15 +396,15 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
 
 
 def _of_numbers(converted: np.ndarray) -> np.ndarray:
-    """Convert an array of objects that are numbers, such as fractions, to an array of whole numbers or floats."""
+    """Convert an array of objects to one of truth values, whole numbers or floats, if they are such, or fractions."""
     if converted.dtype != object or not converted.size:
         return converted
     kinds = {type(entry) for entry in converted.flat}
-    if all(issubclass(kind, Integral) and kind is not bool for kind in kinds):
-        return converted.astype(np.int64)
-    if all(issubclass(kind, (Real, Decimal)) and kind is not bool for kind in kinds):
-        return converted.astype(np.float64)
-    return converted
+    if kinds <= {bool, np.bool_}:
+        return converted.astype(bool)
+    if bool in kinds or not all(issubclass(kind, (Real, Decimal)) for kind in kinds):
+        return converted
+    return converted.astype(np.int64 if all(issubclass(kind, Integral) for kind in kinds) else np.float64)
 
 
 def compare_labels(name: str, value: object, shape: str, sizes: dict) -> None:

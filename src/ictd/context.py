@@ -345,6 +345,7 @@ class Context:
             size = math.prod([*lead, *shape])
             return np.bincount(places.ravel(), weights.ravel(), size).reshape(*lead, *shape) / steps
 
+        states, next_states = states.astype(np.int64), next_states.astype(np.int64)
         now, following = rows + states, rows + next_states
         context = cls._one_hot(
             steps,

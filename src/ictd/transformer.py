@@ -44,7 +44,7 @@ from ictd.checks import (
 )
 from ictd.context import Context
 from ictd.prompt import Queries
-from ictd.storage import Unusable, load_arrays, names_of_arrays, save_arrays, user_path
+from ictd.storage import load_arrays, names_of_arrays, save_arrays, user_path
 
 if TYPE_CHECKING:
     from ictd.torch_twin import LinearTransformer
@@ -309,21 +309,23 @@ class Model:
         torch_twin = import_module("ictd.torch_twin")
         return torch_twin.LinearTransformer(self.weights, self.depth, self.scaled)
 
+    @validate
     def save(self, path: str | Path) -> None:
         """Write the model to one .npz file, which ``load_model`` reads.  A path may begin with ~, the home folder.
 
         Raises
         ------
         ValueError
-            If the name of the file does not end in .npz.
+            If the name of the file does not end in .npz, or the file cannot be written.
         """
         file = user_path(path)
         if file.suffix != ".npz":
             raise ValueError(f"path is {path}; give a name that ends in .npz.")
-        save_arrays(
-            file, u=self.weights.u, A=self.weights.A, depth=np.array(self.depth),
-            discount=np.array(self.discount), scaled=np.array(self.scaled),
-        )  # fmt: skip
+        settings = {name: np.array(getattr(self, name)) for name in ("depth", "discount", "scaled")}
+        try:
+            save_arrays(file, u=self.weights.u, A=self.weights.A, **settings)
+        except OSError as error:
+            raise ValueError(f"{path} cannot be written: {error.strerror}; give the name of another file.") from None
 
 
 @validate
@@ -355,7 +357,7 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
         if seed is None:
             try:
                 return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
-            except Unusable:
+            except ValueError:
                 raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
         if "seeds" not in names_of_arrays(path):
             raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
