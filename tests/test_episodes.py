@@ -106,6 +106,7 @@ def test_several_contexts_and_long_ones_equal_single_short_ones():
     for function, number in ((ictd.td_lambda, 0.1), (ictd.lstd_lambda, 0.3)):
         for features in (phi, phi[0], None):
             found = function(states, rewards, discounts, 0.7, number, 4, features, terminals=terminals)
+            assert function(states[:0], rewards[:0], 0.9, 0.7, number, 4).shape == (0, 4)
             for i in range(3):
                 own = features if features is None or features.ndim == 2 else features[i]
                 given = rewards[i], discounts[i], 0.7, number, 4, own
@@ -233,6 +234,20 @@ def test_collinear_features_have_the_least_norm_and_others_are_unharmed():
     for i in (0, 2):
         alone = Context(30, contexts.G[i])
         np.testing.assert_array_equal(found[i], ictd.lstd(alone, 0.9, 1e-300))
+
+
+@pytest.mark.parametrize("ridge", [1e-300, 1e-14, 1e-12, 1e-8, 1e-3, 1.0])
+@pytest.mark.parametrize("mixed", [[[1, 0, 1], [0, 1, 1]], [[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0.1, 3]]])
+def test_weights_of_collinear_features_are_in_the_span_of_the_features(mixed, ridge):
+    """Features phi M of two features phi: w = M' a solves M' (A M M' + ridge) a = M' b, for any small ridge."""
+    rng = np.random.default_rng(0)
+    states, rewards, phi, M = rng.integers(0, 4, 61), rng.normal(size=60), rng.normal(size=(4, 2)), np.array(mixed)
+    context = Context.from_trajectory(states, rewards, features=phi)
+    A, b = 60 * (context.C - 0.9 * context.D), 60 * context.b
+    expected = M.T @ np.linalg.solve(A @ M @ M.T + ridge * np.eye(2), b)
+    found = ictd.lstd(Context.from_trajectory(states, rewards, features=phi @ M), 0.9, ridge)
+    by_traces = ictd.lstd_lambda(states, rewards, 0.9, 0, ridge, features=phi @ M)
+    np.testing.assert_allclose([found, by_traces], [expected] * 2, atol=1e-11)
 
 
 def test_features_of_small_numbers_are_not_collinear():

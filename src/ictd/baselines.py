@@ -42,6 +42,9 @@ from ictd.checks import (
 from ictd.context import Context
 from ictd.transformer import Weights, estimates, preconditioned_td
 
+# Largest rounding error of a solution of linear equations, relative to its norm, that is not looked at.
+LARGEST_ERROR = 1e-10
+
 # From a context
 
 
@@ -168,6 +171,9 @@ def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndar
     ``terms`` has the sums (..., d, d) of the absolute terms of each entry, which rounding errors are relative to.
     Before the comparison with rounding, rows and columns are divided by their largest terms, because features of small
     numbers are not collinear.
+
+    If features are collinear, the solution with any ridge is in the span of the features, and so is ``vector``.  A
+    small ridge divides the rounding error of its part outside the span, which is left out.
     """
     rounding = matrix.shape[-1] * np.finfo(float).eps
     scaled, largest = matrix, terms
@@ -177,15 +183,19 @@ def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndar
         scaled, largest = scaled / scale, largest / scale
     with np.errstate(divide="ignore"):
         inverse = np.linalg.cond(scaled, 1) / np.linalg.norm(scaled, 1, axis=(-2, -1))  # Norm of the inverse.
-    singular = ~(inverse * rounding < 1)
-    if not singular.any():
+    error = inverse * rounding
+    if (error < LARGEST_ERROR).all():
         return np.linalg.solve(matrix, vector[..., None])[..., 0]
-    solutions = np.empty(vector.shape)
+    solutions, singular = np.empty(vector.shape), ~(error < 1)
     solutions[~singular] = np.linalg.solve(matrix[~singular], vector[~singular][..., None])[..., 0]
-    for place in map(tuple, np.argwhere(singular)):
+    for place in map(tuple, np.argwhere(~(error < LARGEST_ERROR))):
         u, s, v = np.linalg.svd(matrix[place])
-        known = s > rounding * np.linalg.norm(terms[place], 2)
-        solutions[place] = (u.T[known] @ vector[place] / s[known]) @ v[known]
+        parts = vector[place] @ u
+        if singular[place]:
+            known = s > rounding * np.linalg.norm(terms[place], 2)
+            solutions[place] = (parts[known] / s[known]) @ v[known]
+        outside = v[np.abs(parts) <= rounding * np.linalg.norm(parts)]
+        solutions[place] -= outside @ solutions[place] @ outside
     return solutions
 
 

@@ -153,7 +153,7 @@ def lstd_lambda(
     array([-2.48, -3.59])
     """
     steps = _steps(states, rewards, discount, decay, n, features, next_states, terminals, truncations)
-    if features is None and steps.discounts.max() > LARGEST_DISCOUNT:
+    if features is None and (steps.discounts > LARGEST_DISCOUNT).any():
         context = Context.from_transitions(
             steps.states, rewards, steps.next_states, n, terminals=terminals, discounts=steps.discounts
         )
