@@ -264,16 +264,16 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
     def check(name, value, sizes):
         given = _as_array(name, value, shape, sizes, "iuf")
         rows = given.astype(np.float64, copy=False)
+        error = rounding_of_type(given)
         if not (rows >= 0).all():
-            rounding = max(ROW_SUM_TOLERANCE, rounding_of_type(given))
-            refuse(name, ~(rows >= -rounding), "is {}, which is not a probability", given)
+            refuse(name, ~(rows >= -max(ROW_SUM_TOLERANCE, error)), "is {}, which is not a probability", given)
             rows = np.maximum(rows, 0)
         sums = np.asarray(row_sums(rows))
-        tolerance = row_sum_tolerance(given)
+        tolerance = _rounding(given, error) if error else ROW_SUM_TOLERANCE
         off = sums - 1 > tolerance if may_end and sizes.get("episodic") else ~(np.abs(sums - 1) <= tolerance)
         if off.any():
             _warn_of_rounding(name, given, sums, off, may_end)
-        scaled = off | (np.abs(sums - 1) <= tolerance) if rounding_of_type(given) else off
+        scaled = off | (np.abs(sums - 1) <= tolerance) if error else off
         return rows / np.where(scaled, sums, 1)[..., None] if scaled.any() else rows
 
     return check
@@ -300,12 +300,6 @@ def refuse(name: str, bad: np.ndarray, problem: str, values: np.ndarray | None =
         place = tuple(np.argwhere(bad)[0])
         problem = problem if values is None else problem.format(abbreviated(values[place]))
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {problem}.")
-
-
-def row_sum_tolerance(given: np.ndarray) -> np.ndarray | float:
-    """Largest deviation of each row sum from one that counts as rounding in the type of an array."""
-    error = rounding_of_type(given)
-    return _rounding(given, error) if error else ROW_SUM_TOLERANCE
 
 
 def rounding_of_type(given: Any) -> float:

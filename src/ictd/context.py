@@ -25,6 +25,7 @@ from ictd.checks import (
     validate_fields,
     validated,
 )
+from ictd.elimination import never_reach
 from ictd.prompt import Shares, checked_states, columns_of, features_of, state_features
 
 
@@ -185,14 +186,9 @@ class Context:
         if discount <= LARGEST_DISCOUNT or not self.one_hot:
             return
         p, _, _ = self.empirical_model(pseudo_counts)
-        leads_to = (p > 0).astype(float)
         ends = p.sum(axis=-1) < 1 - ROW_SUM_TOLERANCE  # Also in states that no step starts from.
-        further = np.ones_like(ends)
-        while further.any():
-            further = (np.matvec(leads_to, ends.astype(float)) > 0) & ~ends
-            ends |= further
         remedy = "mark ends in terminals, or give a discount below 1"
-        refuse("state", ~ends, f"of the context reaches no end of an episode; {remedy}")
+        refuse("state", never_reach(ends, p > 0), f"of the context reaches no end of an episode; {remedy}")
 
     def grouped(self, pseudo_counts: ArrayLike | None = None) -> Self:
         """Average over *grouped* columns: one for each state, in place of one for each step.

@@ -163,6 +163,14 @@ def closed_classes(transition: np.ndarray) -> list[np.ndarray]:
     return classes
 
 
+def never_reach(ends: np.ndarray, leads: np.ndarray) -> np.ndarray:
+    """Find the states (..., n) from which no steps lead to one of ``ends`` (..., n), if ``leads`` has the steps."""
+    never = np.empty(ends.shape, bool)
+    for place in np.ndindex(ends.shape[:-1]):
+        never[place] = steps_from(leads[place].T, np.flatnonzero(ends[place])) < 0
+    return never
+
+
 def steps_from(leads: np.ndarray, start: np.ndarray | int) -> np.ndarray:
     """Least numbers of steps (n,) to all states from one or more states, or -1, if ``leads`` (n, n) has the steps."""
     steps = np.full(len(leads), -1)

@@ -41,7 +41,7 @@ from ictd.checks import (
     validate_fields,
     validated,
 )
-from ictd.elimination import stationary_rows, steps_from
+from ictd.elimination import never_reach, stationary_rows
 
 States = Annotated[int, integer(2)]
 Threshold = Annotated[float, number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded")]
@@ -220,10 +220,7 @@ def end_probabilities(transition: np.ndarray) -> np.ndarray:
 
 def _refuse_endless(transition: np.ndarray) -> None:
     """Raise a ValueError if a state of a chain (..., n, n) does not reach the end of an episode."""
-    ends = end_probabilities(transition) > 0
-    endless = np.zeros(ends.shape, bool)
-    for place in np.ndindex(ends.shape[:-1]):
-        endless[place] = steps_from(transition[place].T > 0, np.flatnonzero(ends[place])) < 0
+    endless = never_reach(end_probabilities(transition) > 0, transition > 0)
     remedy = "if it is terminal, set its row to zeros"
     refuse("transition", endless, f"is the row of a state from which episodes never end; {remedy}")
 

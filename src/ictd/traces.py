@@ -213,8 +213,7 @@ def _steps(
         reason = "" if next_states is None else " with next_states"
         raise ValueError(f"states has shape {states.shape}; give {expected}{reason}.")
     if next_states is None:
-        last = np.where(ended[..., -1:], 0, states[..., -1:])
-        states, next_states = states[..., :-1], np.concatenate([states[..., 1:-1], last], axis=-1)
+        states, next_states = states[..., :-1], states[..., 1:]
     next_states = np.where(ended, 0, next_states)
     n = checked_states("states", states, n, features)
     checked_states("next_states", next_states, n, features)
