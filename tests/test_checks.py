@@ -365,6 +365,21 @@ def test_labels_of_states_must_agree():
             ictd.Tasks(**given)
 
 
+def test_labels_of_steps_must_be_in_one_order():
+    """Steps of two columns of a table, of which the next states may have the labels of the next steps."""
+    log = pandas.DataFrame({"s": [0, 1, 0, 1], "r": [1.0, 2.0, 3.0, 4.0]})
+    states, rewards, after = log["s"][:-1], log["r"][:-1], log["s"][1:]
+    expected = ictd.Context.from_trajectory([0, 1, 0, 1], [1.0, 2.0, 3.0], 2)
+    for labels in ([0, 1, 2], ["a", "b", "c"]):
+        assert ictd.Context.from_transitions(states, rewards.set_axis(labels), after, 2) == expected
+    with pytest.raises(ValueError, match=r"^rewards.index is \[2, 1, 0\], and states.index is \[0, 1, 2\]; order both"):
+        ictd.Context.from_transitions(states, rewards[::-1], after, 2)
+    with pytest.raises(ValueError, match=r"^terminals.index is \[2, 1, 0\], and states.index is \[0, 1, 2\]"):
+        ictd.lstd_lambda(states, rewards, 0.9, 0.5, 0.1, 2, next_states=after, terminals=(states > 5)[::-1])
+    with pytest.raises(ValueError, match=r"^rewards.index is \[2, 1, 0\], and phi.index is \[0, 1, 2\]"):
+        ictd.Context.from_features(log[:-1], log[1:], rewards[::-1])
+
+
 @pytest.mark.parametrize(
     ("shape", "given", "sizes", "bound"),
     [

@@ -402,18 +402,19 @@ def _of_numbers(converted: np.ndarray) -> np.ndarray:
 
 
 def compare_labels(name: str, value: object, shape: str, sizes: dict) -> None:
-    """Refuse a pandas table or series whose labels of the states, axes "n", are not those seen before in a call.
+    """Refuse a pandas table or series whose labels are not those seen before in a call, which are in ``sizes``.
 
-    The labels are added to ``sizes``.
+    Labels of states, axes "n", must be the same.  Labels of steps, axes "m" and "k", must be in the same order, but may
+    be others, such as those of the next steps.
     """
     axes = getattr(value, "axes", None)
     if not isinstance(axes, list):
         return
     for letter, axis, place in zip(shape.split(", ")[-len(axes) :], axes, ("index", "columns"), strict=False):
-        if letter == "n":
-            labels = list(axis)
-            known_place, known = sizes.setdefault("labels", (f"{name}.{place}", labels))
-            if labels != known:
+        if letter in "nmk":
+            labels, kind = list(axis), "labels of states" if letter == "n" else "labels of steps"
+            known_place, known = sizes.setdefault(kind, (f"{name}.{place}", labels))
+            if labels != known and (letter == "n" or set(labels) == set(known)):
                 raise ValueError(
                     f"{name}.{place} is {abbreviated(labels)}, and {known_place} is {abbreviated(known)}; order both"
                     f" alike, or give arrays without labels ({name}.to_numpy())."
