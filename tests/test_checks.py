@@ -363,6 +363,9 @@ def test_labels_of_states_must_agree():
         given[name] = (table if name == "features" else rewards).loc[other]
         with pytest.raises(ValueError, match=rf"^{name}.index is \['b', 'a'\], and transition.index is \['a', 'b'\]"):
             ictd.Tasks(**given)
+    assert len(ictd.Tasks([table, table], [rewards, rewards])) == 2
+    with pytest.raises(ValueError, match=r"^transition\[1\].index is \['b', 'a'\], and transition\[0\].index is"):
+        ictd.Tasks([table, table.loc[other, other]], [rewards, rewards])
 
 
 def test_labels_of_steps_must_be_in_one_order():

@@ -402,11 +402,14 @@ def _of_numbers(converted: np.ndarray) -> np.ndarray:
 
 
 def compare_labels(name: str, value: object, shape: str, sizes: dict) -> None:
-    """Refuse a pandas table or series whose labels are not those seen before in a call, which are in ``sizes``.
+    """Refuse pandas tables and series whose labels are not those seen before in a call, which are in ``sizes``.
 
     Labels of states, axes "n", must be the same.  Labels of steps, axes "m" and "k", must be in the same order, but may
     be others, such as those of the next steps.
     """
+    if isinstance(value, (list, tuple)) and value and hasattr(value[0], "axes"):
+        for i, one in enumerate(value):
+            compare_labels(f"{name}[{i}]", one, shape, sizes)
     axes = getattr(value, "axes", None)
     if not isinstance(axes, list):
         return

@@ -341,7 +341,7 @@ class Context:
             size = math.prod([*lead, *shape])
             return np.bincount(places.ravel(), weights.ravel(), size).reshape(*lead, *shape) / steps
 
-        states, next_states = states.astype(np.int64), next_states.astype(np.int64)
+        states, next_states = (part.astype(np.int64, copy=False) for part in (states, next_states))
         now, following = rows + states, rows + next_states
         context = cls._one_hot(
             steps,
