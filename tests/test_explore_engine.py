@@ -696,7 +696,7 @@ def test_errors_of_own_chains_are_those_of_the_library(v8, transition, reward):
     found, warnings, _ = check_own(v8, matrix, " ".join(map(str, reward)).replace("inf", "Infinity"))
     with pytest.raises(ValueError) as error:
         ictd.Tasks(transition, reward)
-    assert found == [str(error.value).replace("; if the rest ends an episode, give episodic=True", "")]
+    assert found == [str(error.value).replace("; if the rest ends an episode, give episodic=True, which environments cannot", "")]
     assert warnings == []
 
 

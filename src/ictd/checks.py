@@ -325,7 +325,7 @@ def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.nd
     total = sums[far if far.any() else off][0]
     remedy = "correct the row, or divide it by its sum"
     if may_end and total < 1:
-        remedy += "; if the rest ends an episode, give episodic=True"
+        remedy += "; if the rest ends an episode, give episodic=True, which environments cannot"
     refuse(name, far, f"sums to {total:.10g}, not to one; {remedy}")
     place = np.argwhere(off)[0].tolist() if off.ndim else ""
     warnings.warn(
