@@ -1,12 +1,14 @@
 """The article: Markdown and formulas in Typst's markup, and the numbers, tables and sections of a run."""
 
+import re
+
 import pandas as pd
 import pytest
 from projects import ROOT
 from pypdf import PdfReader
 
 from ictd.report import article
-from ictd.report.numbers import ABSENT, load_references
+from ictd.report.numbers import ABSENT, as_markdown, load_references
 from ictd.report.typst_markup import as_typst, formula
 from ictd.storage import save_json, save_table, save_text
 
@@ -20,6 +22,8 @@ The error is #n("error:.2f"), in the study #n("control.error:.1f"), from #n("pat
 #section("page", "Proof")
 Other settings: #made.other_settings
 """
+STUDIES = ["emergence", "sampled_prompts", "features", "control"]
+FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 9"><path d="M0 0L9 9"/></svg>'
 PAGE = """# A page
 
 ## Proof
@@ -113,10 +117,60 @@ def test_markdown_that_cannot_be_shown_is_an_error():
         ("    Y_{l+1} = Y_l X'AX,    so    h_l' = uS", "Y_(l+1) = Y_l X'A X, quad \"so\" quad h'_l = u S"),
         ("TF_L(s) = Σ_{l<L} ‖r‖_∞ / (1 − γP)²", '"TF"_L (s) = ∑_(l<L) norm(r)_∞ / (1 − γ P)^2'),
         ("X̃ = SXΠ', ḡ_2", "tilde(X) = S X Π', macron(g)_2"),
+        ("B_2 ⊗ 11', b 1'", "B_2 ⊗ bold(11)', b bold(1)'"),
     ],
 )
 def test_formulas(line, wanted):
     assert formula(line) == wanted
+
+
+def test_the_vector_of_ones_is_bold_in_text():
+    assert as_typst("α11' and 1'P = 1") == '#"α";#strong[11]#"\' and ";#strong[1]#"\'P = 1";\n\n'
+
+
+@pytest.fixture
+def submitted(tmp_path, monkeypatch):
+    """A function that makes the real article from the reference: the texts of its pages, given the studies that ran."""
+    text = (ROOT / "report/article.typ").read_text()
+    for figure in re.findall(r'#picture\("([^"]+)"', text):
+        save_text(tmp_path / f"results/figures/{figure}.svg", FIGURE)
+    numbers, tables = load_references(ROOT / "reference")
+
+    def make(studies, anonymous):
+        source = tmp_path / "article.typ"
+        save_text(source, text.replace("#let anonymous = false", f"#let anonymous = {anonymous}"))
+        ran = {name: value for name, value in numbers.items() if "." not in name or name.split(".")[0] in studies}
+        minutes = {"minutes": 2.0} | {f"{name}.minutes": 5.0 for name in studies}
+        shown = {name: as_typst(as_markdown(frame)) for name, frame in tables.items()}
+        monkeypatch.setattr(article, "_numbers_and_tables", lambda *_: (ran | minutes, shown))
+        for name in studies:
+            (tmp_path / "results" / name / "figures").mkdir(parents=True, exist_ok=True)
+        documents = [ROOT / "docs/theory.md", ROOT / "docs/results.md"]
+        made = tmp_path / "article.pdf"
+        bibliography = ROOT / "report/references.bib"
+        article.main(source, bibliography, documents, tmp_path / "results", dict.fromkeys(studies, ""), "", made)
+        return [" ".join(sheet.extract_text().split()) for sheet in PdfReader(made).pages]
+
+    return make
+
+
+def test_the_article_has_the_length_of_a_submission(submitted):
+    pages = submitted(STUDIES, "false")
+    appendix = next(i for i, text in enumerate(pages) if "A Proofs and checks" in text)
+    assert appendix <= 8
+    assert len(pages) - appendix <= 6
+    assert ABSENT not in " ".join(pages)
+
+
+def test_an_anonymous_article_without_studies(submitted):
+    pages = submitted([], "true")
+    text = " ".join(pages)
+    assert "Anonymous authors" in text
+    assert "ictd" not in text
+    for name in STUDIES:
+        assert f"This study is not in this run; make {name} runs it." in text
+    # In place of their minutes only.
+    assert text.count(ABSENT) == len(STUDIES)
 
 
 def test_the_reference_has_every_number_and_table_of_the_article():

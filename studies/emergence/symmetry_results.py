@@ -446,6 +446,15 @@ def quoted(results):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
     worse = [10**made.value for made in lost_order.decide(results)]
     found |= {"worse_lowest": min(worse), "worse_highest": max(worse)}
+    # The share of what theta^TD leaves of the mean A on ordinary chains that eight numbers do not have.
+    order = {}
+    for name in on_boyan(results):
+        A = results["runs"][name]["A"][ORDINARY]
+        n = A.shape[-1] // 2
+        one, eight = (share_of_mean(A, basis(count, n), results["discount"]).value for count in (1, 8))
+        order[name] = (1 - eight) / (1 - one)
+    found |= {"order_main": order[results["main_cell"]]}
+    found |= {"order_lowest": min(order.values()), "order_highest": max(order.values())}
     batches = rates_and_batches.make(results)
     main = rows_with(batches, algo="td", learning_rate=results["equation"]["learning_rate"])
     for _, row in main.iterrows():

@@ -10,6 +10,8 @@ MARKDOWN = mistune.create_markdown(renderer=None, plugins=["table"])
 # In a formula: names of Typst after a backslash, words, and letters, each of which is a symbol.
 NAME = re.compile(r"\\([a-z]+)|(TF|TD|MC|[a-z]{2,})|([^\W\d_]{2,})")
 SIGNS = str.maketrans({"{": "(", "}": ")", "Σ": "∑", "*": "∗", "²": "^2"})
+# The vector of ones in 11' and 1', which is not a number.
+ONES = re.compile(r"(11?)(?=')")
 # Norms, accents, primes before indices, and an argument that is not part of an index.
 REWRITTEN = [
     (re.compile(r"‖([^‖]+)‖"), r"\\norm(\1)"),
@@ -17,6 +19,7 @@ REWRITTEN = [
     (re.compile("(.)\u0304"), r"\\macron(\1)"),
     (re.compile(r"_(\w)'"), r"'_\1"),
     (re.compile(r"_(\w)\("), r"_\1 ("),
+    (ONES, r"\\bold(\1)"),
 ]
 # Tags of HTML that pages use; other tags and comments vanish.
 TAGS = {"<sub>": "#sub[", "</sub>": "]", "<sup>": "#super[", "</sup>": "]"}
@@ -43,7 +46,10 @@ def as_typst(markdown: str) -> str:
 def _of_token(token: dict) -> str:
     """A token of Markdown, as mistune reads it, with what it contains; images and comments vanish."""
     kind = token["type"]
-    if kind in ("text", "codespan"):
+    if kind == "text":
+        parts = enumerate(ONES.split(token["raw"]))
+        return "".join(f"#strong[{part}]" if i % 2 else string(part) for i, part in parts)
+    if kind == "codespan":
         return string(token["raw"])
     if kind == "inline_html":
         return TAGS.get(token["raw"], "")
