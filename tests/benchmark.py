@@ -61,7 +61,7 @@ def main():
         ratio = f"{in_javascript / compiled:.1f} times that of the compiled engine"
         print(f"td, an update         {in_javascript * 1e6:10.2f} microseconds: {ratio}")
         for target in ("td", "mc"):
-            trial = f"advance(newRun({{...DEFAULT_SETTINGS, seeds: 1, target: '{target}'}}), 1e6)"
+            trial = f"advance(new Run({{...DEFAULT_SETTINGS, seeds: 1, target: '{target}'}}), 1e6)"
             print(f"{target}, 20,000 tasks      {seconds(partial(v8, trial)):10.2f} s")
     print("\nan update with features on sampled prompts, against one with one-hot features (n = 5)")
     usual = update(5, None, DEPTH)

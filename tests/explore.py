@@ -7,7 +7,7 @@ from projects import ROOT
 from py_mini_racer import MiniRacer
 
 FOLDER = ROOT / "src/ictd/report/explore"
-ENGINE = ("random", "tasks", "transformer", "estimates", "symmetry", "settings", "model_file", "jobs")
+ENGINE = ("random", "tasks", "transformer", "estimates", "symmetry", "settings", "model_file", "jobs", "worker")
 # Arrays come in as lists.
 TYPED = """
 const typed = (object) => Object.fromEntries(Object.entries(object).map(

@@ -74,10 +74,10 @@ def test_the_page_shows_what_the_engine_computes(address, tmp_path):
     with opened(address, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         wanted = browser.run("""(() => {
-          const run = newRun(view.settings);
+          const run = new Run(view.settings);
           while (!advance(run, 1e4));
           const mean = runWeights(run, "mean"), seeds = [0, 1].map(i => runWeights(run, i));
-          const test = newTest(seeds, view.settings, {});
+          const test = new Test(seeds, view.settings, {});
           while (!advance(test, 1e4));
           const errors = test.result.errors, found = measures(mean, 0.9), tasks = unseenTasks(view.settings, 100);
           const shares = ["one", "two", "four", "eight"].map(name => (100 * found[name]).toFixed(1) + "%");
@@ -89,7 +89,7 @@ def test_the_page_shows_what_the_engine_computes(address, tmp_path):
             A: [...mean.A], identifiable: [...identifiable(mean, 0.9).A],
             legend: Object.keys(NAMES).map(name => NAMES[name] + ": " + shown(errors[name].mean.at(-1))),
             deep: sum(msve(75)),
-            task: oneTask(seeds[0], view.settings, {steps: 20, stepSize: test.result.stepSize}),
+            task: oneTask(seeds[0], view.settings, {steps: 20}),
           };
         })()""")
         for number in wanted["numbers"]:
@@ -104,7 +104,7 @@ def test_the_page_shows_what_the_engine_computes(address, tmp_path):
         deep = browser.run("view.curves.depth.find(each => each.x === 75).transformer.mean")
         assert deep == pytest.approx(wanted["deep"], rel=ROUNDING)
         label = browser.run("PLOTS.chain.firstChild.getAttribute('aria-label')")
-        assert browser.run(f"shown({wanted['task']['errors']['transformer']})") in label
+        assert browser.run(f"shown({wanted['task']['error']})") in label
 
 
 def drawn_map(browser, n: int) -> np.ndarray:
@@ -215,7 +215,7 @@ def test_files_of_the_page(address, tmp_path):
         ({"states": 11}, "states is 11; give a whole number from 2 to 10."),
         ({"environment": "own", "transition": "0.5 0.5; 1", "rewards": ""}, "transition[1] has 1 entries; give 2"),
         ({"environment": "own", "transition": "0.5 0.4; 1 0"}, "transition[0] sums to 0.9, not to one"),
-        ({"tasks": "many"}, "tasks is NaN; give a whole number"),
+        ({"tasks": "many"}, "tasks is not a number; give a whole number"),
     ],
 )
 def test_bad_settings_say_what_is_wrong(address, tmp_path, settings, sentence):

@@ -34,7 +34,7 @@ function settingsOf(address) {
     settings[name] = kind === "number" ? numberOf(text) : kind === "boolean" ? text === "true" : text;
   }
   if (settings.environment === "own") {
-    settings.own = parseOwn((given.get("transition") ?? "").replaceAll("; ", "\n"), given.get("rewards") ?? "");
+    settings.own = parseOwn(given.get("transition") ?? "", given.get("rewards") ?? "");
     settings.states = settings.own.transition.length;
   }
   return settings;

@@ -53,6 +53,7 @@ function fillForm(settings) {
 function showErrors(settings, errors = checkSettings(settings)) {
   find("errors").textContent = errors.join(" ");
   find("errors").hidden = !errors.length;
+  if (errors.length) find("choose").querySelector("details").open = true;
   const warnings = errors.length ? [] : settingsWarnings(settings);
   find("warnings").textContent = warnings.join(" ");
   find("warnings").hidden = !warnings.length;
@@ -123,7 +124,6 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   start(readForm());
 });
-find("start").addEventListener("click", () => start(readForm()));
 find("pause").addEventListener("click", pause);
 find("copy").addEventListener("click", async () => {
   try {

@@ -185,23 +185,15 @@ function settingsOfTest(settings, options) {
   return { ...settings, environment, relabelled: options.relabelled ?? settings.relabelled };
 }
 
-// One unseen task with a trajectory, its values, and all estimates.
+// One unseen task, its values, and their estimates from a trajectory.
 function oneTask(weights, settings, options = {}) {
-  const { seed, index, steps, format, depth, discount, stepSize } = {
-    seed: settings.seed, index: 0, steps: 50, format: "steps", stepSize: 1,
+  const { seed, index, steps, format, depth, discount } = {
+    seed: settings.seed, index: 0, steps: 50, format: "steps",
     depth: settings.depth, discount: settings.discount, ...options,
   };
   const [task] = unseenTasks(settingsOfTest(settings, options), 1, seed, `task ${index}`);
   const path = drawPath(task, steps, new RandomStream(seed, `path ${index}`));
   const values = valueFunction(task, discount);
-  const estimates = {
-    transformer: transformerEstimate(weights, contextOf(task, path, steps, format), depth, discount),
-    ...baselineEstimates(task, path, steps, format, depth, discount, stepSize),
-  };
-  const visits = new Int32Array(values.length);
-  for (let t = 0; t < steps; t++) visits[path[t]] += 1;
-  const errors = {};
-  for (const name in estimates) errors[name] = msveOf(task, values, estimates[name]);
-  const radius = spectralRadius(weights, task, discount);
-  return { task, values, path, visits, estimates, errors, radius, diverges: radius > 1 };
+  const estimate = transformerEstimate(weights, contextOf(task, path, steps, format), depth, discount);
+  return { task, path, values, estimate, error: msveOf(task, values, estimate) };
 }

@@ -9,8 +9,17 @@ const LOOKS = {
   zero: { colour: "var(--none)", dash: "1 5" },
 };
 const COURSE = ["A", "shares", "sizes", "error", "numbers"];
-const MSVE = { label: "MSVE", log: true, floor: 1e-4, cap: 1e4 };
+const MSVE = { label: "error (MSVE)", log: true, floor: 1e-4, cap: 1e4 };
 const point = () => view.points[view.at];
+// The results that figures of the test show.
+const RESULTS = { steps: "tested", depths: "curves", discounts: "curves", chain: "task" };
+
+// The SVG text of a figure, or what it waits for.
+function figure(name) {
+  if (!(name in RESULTS) || view[RESULTS[name]]) return FIGURES[name]();
+  return noteChart(view.done && !testable() ? "No seed has finite weights." : "After pretraining, or in a pause.");
+}
+
 const taskAxis = () => ({ label: "tasks seen", log: true, from: 1, to: view.settings.tasks });
 const presentMark = () => (view.follows || !point()?.seen ? [] : [{ x: point().seen, text: "" }]);
 const described = (title, lines) =>
@@ -33,27 +42,24 @@ function course(title, y, chosen) {
 
 // Pretrained weights beside theta^TD, against depth or discount.
 function curve(axis, x, here, marks) {
-  const found = view.curves?.[axis] ?? [];
   const lines = ["transformer", "theta_td"].map((name) => ({
     ...LOOKS[name],
     name: NAMES[name],
-    points: found.map((each) => [each.x, each[name][view.average]]),
-    value: view.curves ? shown(view.curves.here[0][name][view.average]) : undefined,
+    points: view.curves[axis].map((each) => [each.x, each[name][view.average]]),
+    value: shown(view.curves.here[0][name][view.average]),
   }));
   const label = described(`Error against ${x.label}, at ${here}`, lines);
   return lineChart({ label, x, y: MSVE, lines, marks });
 }
 
 // The smallest discount of the curve at which the iteration diverges in half of the tasks.
-const divergesFrom = () => view.curves?.discount.find((each) => each.expanding >= 0.5)?.x;
+const divergesFrom = () => view.curves.discount.find((each) => each.expanding >= 0.5)?.x;
 
 const FIGURES = {
   A() {
-    const weights = point()?.weights;
     const n = view.settings.states;
-    const A = weights
-      ? (view.identifiable ? identifiable(weights, view.settings.discount) : weights).A
-      : new Float64Array(4 * n * n);
+    const weights = point()?.weights ?? thetaTd(n, 0);
+    const { A } = view.identifiable ? identifiable(weights, view.settings.discount) : weights;
     const who = view.chosen === "mean" ? "mean over seeds" : `seed ${view.settings.seed + view.chosen}`;
     return matrixMap({ label: `Map of A, ${who}. ${point() ? numbersText(point()) : ""}`, A, n });
   },
@@ -86,7 +92,7 @@ const FIGURES = {
     return course("Step sizes", { label: "step size" }, lines);
   },
   error() {
-    const reference = view.curves?.depth.length ? thetaHere() : null;
+    const reference = view.curves && thetaHere();
     const lines = [["pretrained", (each) => each.error[view.average], "var(--td)"]];
     if (view.test.relabelled !== view.settings.relabelled) {
       const other = view.test.relabelled ? "on relabelled tasks" : "on ordered tasks";
@@ -101,12 +107,12 @@ const FIGURES = {
   steps() {
     const found = view.tested;
     const lines = Object.keys(NAMES).map((name) => {
-      const errors = found?.errors[name][view.average] ?? [];
+      const errors = found.errors[name][view.average];
       return {
         ...LOOKS[name],
         name: NAMES[name],
         points: errors.map((error, i) => [found.lengths[i], error]),
-        value: errors.length ? shown(errors.at(-1)) : undefined,
+        value: shown(errors.at(-1)),
       };
     });
     const label = described("Error against steps in the prompt; with 100 steps", lines);
@@ -118,27 +124,24 @@ const FIGURES = {
   },
   discounts() {
     const border = divergesFrom();
-    const marks = border ? [{ x: border, text: "diverges →" }] : [];
+    const marks = border ? [{ x: border, text: "pretrained diverges →" }] : [];
     return curve("discount", { label: "discount at test", from: 0.5, to: 1 }, `discount ${view.test.discount}`, marks);
   },
   chain() {
     const n = view.settings.states;
-    if (!view.task) {
-      const empty = new Float64Array(n);
-      return chainChart({ label: "No task so far", P: new Float64Array(n * n), value: empty, estimate: [], n });
-    }
-    const { task, values, estimates, errors } = view.task;
+    const { task, values, estimate, error } = view.task;
+    const seed = view.settings.seed + (view.chosen === "mean" ? view.divergedAt.indexOf(0) : view.chosen);
     const states = Array.from(
       values,
-      (value, i) => `state ${i + 1}: true ${shown(value)}, estimated ${shown(estimates.transformer[i])}`,
+      (value, i) => `state ${i + 1}: true ${shown(value)}, estimated ${shown(estimate[i])}`,
     );
-    const label = `Task ${view.index + 1}, ${view.steps || "all"} steps. ${states.join("; ")}. MSVE ${shown(errors.transformer)}.`;
+    const label = `Task ${view.index + 1}, ${view.steps || "all"} steps. Estimates of seed ${seed}. ${states.join("; ")}. MSVE ${shown(error)}.`;
     return chainChart({
       label,
       P: task.transition,
       value: Array.from(values),
-      estimate: Array.from(estimates.transformer),
-      error: errors.transformer,
+      estimate: Array.from(estimate),
+      found: `estimate of seed ${seed}, MSVE ${shown(error)}`,
       n,
     });
   },
@@ -166,7 +169,7 @@ function borderText() {
   const border = divergesFrom();
   const from = border ? `, and from a discount of about ${border} on half of them or more` : "";
   return (
-    `At discount ${discount} a layer multiplies constant errors by ${factor.toFixed(3)} (mean over labels). Repeated without end, it diverges on ` +
+    `At discount ${discount} a layer multiplies equal errors of all states by ${factor.toFixed(3)} (mean over labels). Repeated without end, it diverges on ` +
     `${Math.round(100 * here.expanding)}% of the tasks${from}. With ${counted(depth, "layer")} the error is ${shown(here.transformer[view.average])}.`
   );
 }
@@ -191,26 +194,30 @@ function redraw(...names) {
   names.forEach((name) => dirty.add(name));
 }
 
+// Draw what fits into a frame; the rest follows in the next ones.
 function draw() {
+  const until = performance.now() + 5;
   for (const name of dirty) {
+    if (performance.now() > until) break;
+    dirty.delete(name);
     if (TEXTS[name]) TEXTS[name]();
-    else PLOTS[name].innerHTML = FIGURES[name]();
+    else PLOTS[name].innerHTML = figure(name);
   }
-  dirty.clear();
+  if (dirty.size) requestAnimationFrame(draw);
 }
 
 const PLOTS = {};
-for (const figure of document.querySelectorAll("figure")) {
-  const name = figure.dataset.figure;
+for (const place of document.querySelectorAll("figure")) {
+  const name = place.dataset.figure;
   const plot = document.createElement("div");
-  figure.querySelector("figcaption").after(plot);
+  place.querySelector("figcaption").after(plot);
   PLOTS[name] = plot;
   const button = document.createElement("button");
   Object.assign(button, { className: "save", type: "button", textContent: "SVG" });
-  button.setAttribute("aria-label", `Save as SVG: ${figure.querySelector("figcaption").textContent}`);
+  button.setAttribute("aria-label", `Save as SVG: ${place.querySelector("figcaption").textContent}`);
   button.addEventListener("click", () => {
-    const svg = printed(FIGURES[name](), getComputedStyle(find("light")));
+    const svg = printed(figure(name), getComputedStyle(find("light")));
     save(new Blob([svg], { type: "image/svg+xml" }), `${fileName()}-${name}.svg`);
   });
-  figure.append(button);
+  place.append(button);
 }

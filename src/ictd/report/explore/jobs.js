@@ -47,10 +47,6 @@ class Run {
   }
 }
 
-function newRun(settings) {
-  return new Run(settings);
-}
-
 // Weights of a run's seed number i, NaN after a divergence, or the "mean" over the seeds that did not diverge.
 function runWeights(run, i) {
   const { states } = run.settings;
@@ -106,17 +102,13 @@ class Prediction {
 // Copies of a run, as in the study of symmetry.
 const COPIES = 20;
 
-function newPrediction(settings) {
-  return new Prediction(settings);
-}
-
 // Candidates for the step size of theta^TD, from 0.2 to 10.
 const STEP_SIZES = Array.from({ length: 25 }, (_, i) => 0.2 * 50 ** (i / 24));
 
 // Errors on unseen tasks against the number of steps in the prompt, of one or several weights and of the baselines.
 // Pieces are tasks: first those on which the step size of theta^TD is tuned, then those of the test.
 class Test {
-  constructor(weightsList, settings, options) {
+  constructor(weightsList, settings, options = {}) {
     this.options = {
       lengths: Array.from({ length: 20 }, (_, i) => 5 * (i + 1)), format: "steps",
       depth: settings.depth, discount: settings.discount, tasks: 100, tuningTasks: 100, seed: settings.seed,
@@ -189,8 +181,4 @@ class Test {
     }
     return { lengths: this.options.lengths, stepSize: this.stepSize, errors };
   }
-}
-
-function newTest(weightsList, settings, options = {}) {
-  return new Test(weightsList, settings, options);
 }

@@ -25,7 +25,6 @@ const view = {
   tested: null,
   curves: null,
   task: null,
-  stepSize: 1,
   request: 0,
   hidden: false,
 };
@@ -96,7 +95,6 @@ const RECEIVE = {
   },
   tested({ result }) {
     view.tested = result;
-    view.stepSize = result.stepSize;
     askCurves();
     redraw("steps");
     const [first, last] = [0, result.lengths.length - 1];
@@ -167,6 +165,13 @@ function divergence() {
   return `Seed ${first[0]}${others} diverged (at task ${first[1].toLocaleString("en")} numbers stopped being finite); ${left}. Take a lower learning rate or fewer layers.`;
 }
 
+// What to do about a run that did harm.
+function harm() {
+  const [before, after] = [view.points[0], view.points.at(-1)].map((each) => each.error[view.average]);
+  if (!(after > before)) return "";
+  return ` The error is larger than before pretraining (${shown(before)}). Take a lower learning rate or fewer layers.`;
+}
+
 // A run ---------------------------------------------------------------------------------------------------------------
 
 function start(settings, chosen = "mean") {
@@ -202,6 +207,7 @@ function start(settings, chosen = "mean") {
   fillTest();
   const address = `#${addressOf(settings)}`;
   if (location.hash !== address) history.replaceState(null, "", address);
+  leaveTour();
   say(view.inPage ? "This browser has no workers, so the page computes between its frames, more slowly." : "");
   main({ kind: "run", settings: view.settings, chosen, number: view.number });
   predictor({ kind: "stop" });
@@ -220,7 +226,7 @@ function finished() {
   const away = view.hidden
     ? " The tab was in the background, where browsers may slow a page down; the run went on all the same."
     : "";
-  say(divergence() || run + away);
+  say(divergence() || run + harm() + away);
   view.hidden = false;
   if (view.inPage) predict();
   askTests();
@@ -264,11 +270,11 @@ const testOptions = () => ({ ...view.test, environment: testEnvironment() });
 const testEnvironment = () => view.test.environment || view.settings.environment;
 
 function askCurves() {
-  main({ kind: "curves", at: view.at, request: view.request, stepSize: view.stepSize, ...testOptions() });
+  main({ kind: "curves", at: view.at, request: view.request, ...testOptions() });
 }
 
 function askTask() {
   if (!testable()) return;
-  const options = { ...testOptions(), index: view.index, steps: view.steps, stepSize: view.stepSize };
+  const options = { ...testOptions(), index: view.index, steps: view.steps };
   main({ kind: "task", at: view.at, request: view.request, options });
 }

@@ -2,7 +2,7 @@
 // theme; `printed` puts colours in their place, for files.
 const WIDTH = 360;
 const HEIGHT = 230;
-const LEFT = 52;
+const LEFT = 60;
 const RIGHT = 12;
 const BOTTOM = 40;
 const ROW = 18;
@@ -13,7 +13,7 @@ const escaped = (text) => String(text).replace(/[&<>"]/g, (sign) => `&#${sign.ch
 function shown(value) {
   if (value === null || Number.isNaN(value)) return "no number";
   if (!Number.isFinite(value)) return value > 0 ? "infinite" : "minus infinite";
-  if (Math.abs(value) >= 1e6) return value.toExponential(1);
+  if (value && !(Math.abs(value) >= 1e-4 && Math.abs(value) < 1e6)) return value.toExponential(1);
   return (+value.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
 }
 
@@ -34,6 +34,9 @@ function drawing(width, height, label, body) {
   const look = 'font-family="system-ui, sans-serif" font-size="12" fill="var(--ink)"';
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ${names} ${look}>${body}</svg>`;
 }
+
+// A sentence in place of a figure.
+const noteChart = (note) => drawing(WIDTH, HEIGHT, note, text(WIDTH / 2, HEIGHT / 2, note, soft("middle")));
 
 // The vertical axis: a grey line and a number at each tick, and its label.
 function verticalAxis(ticks, down, label) {
@@ -158,7 +161,7 @@ function share(value, from, to, log) {
 }
 
 function tickLabel(tick) {
-  const power = Math.abs(tick) >= 1e6 || (tick && Math.abs(tick) < 0.01);
+  const power = Math.abs(tick) >= 1e6 || (tick && Math.abs(tick) < 0.001);
   return power ? tick.toExponential(0).replace("e+", "e") : tick.toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
@@ -179,7 +182,7 @@ function matrixMap({ label, A, n }) {
 }
 
 // The states of a chain in a row with their transitions as arcs, and below each state its values, true and estimated.
-function chainChart({ label, P, value, estimate, error, n }) {
+function chainChart({ label, P, value, estimate, found, n }) {
   const [row, top, bottom] = [92, 200, 300];
   const step = (WIDTH - LEFT - RIGHT) / n;
   const across = (state) => LEFT + (state + 0.5) * step;
@@ -209,7 +212,6 @@ function chainChart({ label, P, value, estimate, error, n }) {
     if (Number.isFinite(estimate[state])) body += dot(x, down(estimate[state]));
   }
   body += ring(LEFT + 6, bottom + 18) + text(LEFT + 18, bottom + 22, "true value");
-  const found = error === undefined ? "estimate" : `estimate, MSVE ${shown(error)}`;
   body += dot(LEFT + 116, bottom + 18) + text(LEFT + 126, bottom + 22, found);
   return drawing(WIDTH, bottom + 30, label, body);
 }

@@ -50,22 +50,17 @@ function checkSettings(settings) {
     const value = settings[name];
     if (!known.includes(value)) errors.push(`${name} is '${value}'; choose from ${known.join(", ")}.`);
   }
-  for (const name of ["states", "depth", "tasks", "seeds", "seed"]) {
+  const own = settings.environment === "own";
+  for (const name of ["states", "depth", "discount", "learningRate", "tasks", "seeds", "seed"]) {
+    if (own && name === "states") continue; // The matrix gives their number.
     const [least, most] = LIMITS[name];
     const value = settings[name];
-    if (!Number.isInteger(value) || value < least || value > most) {
-      errors.push(`${name} is ${value}; give a whole number from ${least} to ${most}.`);
-    }
+    const whole = !["discount", "learningRate"].includes(name);
+    if (typeof value === "number" && value >= least && value <= most && (!whole || Number.isInteger(value))) continue;
+    const given = Number.isNaN(value) ? "not a number" : value;
+    errors.push(`${name} is ${given}; give a ${whole ? "whole " : ""}number from ${least} to ${most}.`);
   }
-  for (const name of ["discount", "learningRate"]) {
-    const [least, most] = LIMITS[name];
-    const value = settings[name];
-    if (typeof value !== "number" || !(value >= least && value <= most)) {
-      errors.push(`${name} is ${value}; give a number from ${least} to ${most}.`);
-    }
-  }
-  if (settings.environment === "own") errors.push(...ownErrors(settings));
-  return errors;
+  return own ? [...errors, ...ownErrors(settings)] : errors;
 }
 
 // Largest deviation of a row sum from one that counts as rounding, as in the library.
@@ -147,10 +142,11 @@ function settingsWarnings(settings) {
   });
 }
 
-// A pasted matrix, with a line for each state, and pasted rewards; no rewards are null.
+// A pasted matrix, whose rows end with a line, a semicolon or a bracket, and pasted rewards; no rewards are null.
 function parseOwn(matrixText, rewardsText) {
-  const numbersOf = (text) => text.split(/[\s,;[\]]+/).filter(Boolean).map(Number);
-  const transition = matrixText.split(/\n/).map(numbersOf).filter((row) => row.length);
+  const orText = (entry) => (Number.isNaN(Number(entry)) ? entry : Number(entry)); // For the error.
+  const numbersOf = (text) => text.split(/[\s,;[\]]+/).filter(Boolean).map(orText);
+  const transition = matrixText.split(/[\n;\]]/).map(numbersOf).filter((row) => row.length);
   const rewards = numbersOf(rewardsText);
   return { transition, rewards: rewards.length ? rewards : null };
 }

@@ -95,22 +95,15 @@ function sharesOfDirections(n, A, discount) {
   });
 }
 
-// The polynomial p + q gamma + l gamma^2 by which a layer multiplies constants, less one, for the mean of A over labels
-// and attention divided by n: [p, q, l].
-function constantPolynomial(n, A) {
+// What a layer multiplies constants by, for the mean of A over labels and attention divided by n.
+function constantFactor(n, A, discount) {
   const wide = 2 * n;
-  const sums = [0, 0, 0, 0];
+  const weight = (i) => (i < n ? 1 : discount);
+  let factor = 1;
   for (let i = 0; i < wide; i++) {
-    for (let j = 0; j < wide; j++) sums[(i < n ? 0 : 2) + (j < n ? 0 : 1)] += A[i * wide + j] / n ** 2;
+    for (let j = 0; j < wide; j++) factor += (weight(i) * weight(j) * A[i * wide + j]) / n ** 2;
   }
-  return [sums[0], sums[1] + sums[2], sums[3]];
-}
-
-// The discount between 0 and 1 above which a layer expands constants, or Infinity.
-function borderOfConstants([constant, linear, square]) {
-  const root = Math.sqrt(linear ** 2 - 4 * constant * square);
-  const border = (-2 * constant) / (linear + root); // Where the polynomial rises.
-  return border > 0 && border <= 1 ? border : Infinity;
+  return factor;
 }
 
 function measures(weights, discount) {
@@ -129,16 +122,12 @@ function measures(weights, discount) {
   const td = thetaTd(n).A;
   const cosine = innerProduct(A, td) / Math.sqrt(innerProduct(A, A) * innerProduct(td, td));
   const [one, two, , four, , eight] = sharesOfDirections(n, weights.A, discount);
-  const shortest = shortestMatrix(n, weights.A, discount);
-  const ofConstants = constantPolynomial(n, weights.A);
   return {
     alpha: (diagonal - others) / n,
     beta: others / n,
     cosine2: Math.max(0, cosine) ** 2,
     one, two, four, eight,
-    twoOfFamily: sharesOfDirections(n, familyPart(n, shortest), discount)[1],
-    constantFactor: 1 + ofConstants[0] + ofConstants[1] * discount + ofConstants[2] * discount ** 2,
-    border: borderOfConstants(ofConstants),
+    constantFactor: constantFactor(n, weights.A, discount),
   };
 }
 

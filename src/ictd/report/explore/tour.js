@@ -60,9 +60,20 @@ const STORY = [
   },
 ];
 
-// Run the settings of a step unless they run already, test as it says, and scroll to its place.
-function show({ settings, test, anew, at }) {
+// Run the settings of a step unless they run already, test as it says, offer the next step beside the course of the
+// run, and scroll to its place.
+function takeStep(i) {
+  const { text, settings, test, anew, at } = STORY[i];
   if (anew || !view.number || !sameRun(settings, view.settings)) start(settings);
+  leaveTour();
+  find("story").children[i].setAttribute("aria-current", "step");
+  const [sentence, next] = find("tour").children;
+  const last = i + 1 === STORY.length;
+  sentence.textContent = `${i + 1}. ${text}`;
+  next.textContent = last ? "End the tour" : `Next: ${STORY[i + 1].button}`;
+  next.onclick = () => (last ? leaveTour() : takeStep(i + 1));
+  find("tour").hidden = false;
+  document.body.style.setProperty("--bar", `${find("run").offsetHeight}px`);
   const { depth, discount } = settings;
   Object.assign(view.test, { relabelled: false, environment: "", format: "steps", depth, discount }, test);
   Object.assign(view, { identifiable: !anew, steps: 20 });
@@ -74,18 +85,10 @@ function show({ settings, test, anew, at }) {
   place.scrollIntoView({ behavior: still ? "auto" : "smooth" });
 }
 
-// Do a step, and offer the next one beside the course of the run, where the reader is.
-function takeStep(i) {
-  const items = find("story").children;
-  for (const item of items) item.removeAttribute("aria-current");
-  items[i].setAttribute("aria-current", "step");
-  const [text, next] = find("tour").children;
-  text.textContent = `${i + 1}. ${STORY[i].text}`;
-  next.textContent = i + 1 < STORY.length ? `Next: ${STORY[i + 1].button}` : "End the tour";
-  next.onclick = () => (i + 1 < STORY.length ? takeStep(i + 1) : (find("tour").hidden = true));
-  find("tour").hidden = false;
-  document.body.style.setProperty("--bar", `${find("run").offsetHeight}px`);
-  show(STORY[i]);
+// The sentences of the tour are about its own runs.
+function leaveTour() {
+  for (const item of find("story").children) item.removeAttribute("aria-current");
+  find("tour").hidden = true;
 }
 
 STORY.forEach(({ text, button }, i) => {

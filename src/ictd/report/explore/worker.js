@@ -2,6 +2,7 @@
 // code is a worker, or works between the frames of the page if the browser has no workers.
 
 const TEST_TASKS = 100;
+const TUNING_TASKS = 1000; // Many, because a step size that is too large diverges on few tasks only.
 const CURVE_DEPTHS = [1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 50, 60, 75, 90, 120, 150, 200, 250, 300];
 const CURVE_DISCOUNTS = [
   0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.89, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99,
@@ -33,7 +34,7 @@ class Host {
 
   run({ settings, chosen, number }) {
     Object.assign(this, { settings, chosen, number, asked: {}, paused: false, history: [] });
-    this.job = newRun(settings);
+    this.job = new Run(settings);
     this.counts = keptAt(settings.tasks);
     this.unseen = unseenTasks(settings, TEST_TASKS);
     this.unseenOther = unseenTasks({ ...settings, relabelled: !settings.relabelled }, TEST_TASKS);
@@ -41,7 +42,7 @@ class Host {
   }
 
   predict({ settings, number }) {
-    Object.assign(this, { number, prediction: newPrediction(settings), discount: settings.discount });
+    Object.assign(this, { number, prediction: new Prediction(settings), discount: settings.discount });
     this.predictedAt = keptAt(settings.tasks).filter((count) => count > 0);
   }
 
@@ -162,7 +163,7 @@ class Host {
 
   advanceTest() {
     const asked = this.asked.test;
-    asked.job ??= newTest(this.chosenWeights(asked.message.at), this.settings, asked.message.options);
+    asked.job ??= new Test(this.chosenWeights(asked.message.at), this.settings, asked.message.options);
     if (!advance(asked.job, this.slice)) return;
     delete this.asked.test;
     this.post({ kind: "tested", number: this.number, request: asked.message.request, result: asked.job.result });
@@ -175,22 +176,33 @@ class Host {
     this.post({ kind: "task", number: this.number, request: message.request, result });
   }
 
-  // Errors on enumerated prompts against the depth and against the discount, one discount a slice.
+  // Errors on enumerated prompts against the depth and against the discount, with the best step size of theta^TD.
   answerCurves() {
     const asked = this.asked.curves;
-    const { at, request, depth, discount, relabelled, environment, stepSize } = asked.message;
+    const { at, request, depth, discount, relabelled, environment } = asked.message;
     const settings = { ...this.settings, relabelled, environment };
+    const { states, seed } = settings;
     asked.unseen ??= unseenTasks(settings, TEST_TASKS);
-    asked.models ??= { transformer: this.chosenWeights(at), theta_td: [thetaTd(settings.states, stepSize)] };
+    asked.tuning ??= unseenTasks(settings, TUNING_TASKS, seed, "tuning tasks");
+    asked.models ??= { transformer: this.chosenWeights(at), theta_td: [thetaTd(states)] };
+    asked.least ??= Infinity;
+    // Attention divides by the number of columns, here n.
     asked.left ??= [
+      ...STEP_SIZES.map((size) => ["size", (size * states) / 5, depth, discount]),
       ...CURVE_DEPTHS.map((x) => ["depth", x, x, discount]),
       ...CURVE_DISCOUNTS.map((x) => ["discount", x, depth, x]),
       ["here", depth, depth, discount],
     ];
     asked.found ??= { depth: [], discount: [], here: [] };
-    const until = performance.now() + this.slice;
-    while (asked.left.length && performance.now() < until) {
+    const until = Date.now() + this.slice;
+    while (asked.left.length && Date.now() < until) {
       const [axis, x, layers, gamma] = asked.left.shift();
+      if (axis === "size") {
+        const { mean } = meanError([thetaTd(states, x)], asked.tuning, layers, gamma);
+        if (mean < asked.least) asked.models.theta_td = [thetaTd(states, x)];
+        asked.least = Math.min(asked.least, mean);
+        continue;
+      }
       const point = { x };
       for (const [name, list] of Object.entries(asked.models)) {
         point[name] = meanError(list, asked.unseen, layers, gamma);
