@@ -163,7 +163,8 @@ def test_all_controls_of_the_page(address, tmp_path):
 @without_browser
 def test_pause_and_the_link(address, tmp_path):
     with opened(address, tmp_path, **SMALL | {"tasks": 50_000}) as browser:
-        browser.wait("view.points.length > 3")
+        browser.wait("view.points.length > 3 && !dirty.size")
+        assert "After pretraining" in browser.run("PLOTS.steps.textContent")
         press(browser, "#pause")
         browser.wait("view.tested && view.curves")
         seen = browser.run("view.points.at(-1).seen")
@@ -219,7 +220,8 @@ def test_files_of_the_page(address, tmp_path):
     ],
 )
 def test_bad_settings_say_what_is_wrong(address, tmp_path, settings, sentence):
-    with opened(address, tmp_path, **SMALL | settings) as browser:
+    with opened(address, tmp_path, width=390, **SMALL | settings) as browser:
+        assert browser.run("find('errors').checkVisibility()")
         assert sentence in text(browser, "errors") and browser.run("find('start').disabled && !view.number")
         change(browser, "environment", "ring")
         for name in SMALL:
@@ -244,6 +246,16 @@ def test_a_chain_of_ones_own_and_a_run_that_diverges(address, tmp_path):
         assert re.search(said, text(browser, "status")) and "the weights are not finite" in text(browser, "numbers")
         press(browser, "#weights")
         assert "there is no file" in text(browser, "status") and browser.run("find('message').hidden")
+        assert "No seed has finite weights" in browser.run("PLOTS.steps.textContent")
+
+
+@pytest.mark.slow
+@without_browser
+def test_a_run_that_does_harm(address, tmp_path):
+    harmful = SMALL | {"depth": 60, "discount": 0.99, "learningRate": 0.1}
+    with opened(address, tmp_path, **harmful) as browser:
+        browser.wait("view.done")
+        assert "The error is larger than before pretraining" in text(browser, "status")
 
 
 @pytest.mark.slow
@@ -269,6 +281,9 @@ def test_the_tour(address, tmp_path):
             last = browser.run("view.points.at(-1)")
             if step == 0:
                 assert last["measures"]["one"] > 0.5
+            if step == 1:
+                A = np.reshape(browser.run("[...identifiable(point().weights, 0.9).A]"), (10, 10))
+                assert (np.diag(A)[:5] < -0.3).all() and (np.diag(A, 5) > 0.3).all()
             if step == 2:
                 assert last["other"]["mean"] > 10 * last["error"]["mean"]
                 assert "on relabelled tasks" in browser.run("PLOTS.error.textContent")
@@ -278,8 +293,9 @@ def test_the_tour(address, tmp_path):
                 here = browser.run("view.curves.here[0].transformer.mean")
                 assert here is None or here > 100 * last["error"]["mean"]
         assert browser.run("view.steps") == 20 and text(browser, "tour").endswith("End the tour")
-        press(browser, "#tour button")
-        assert browser.run("find('tour').hidden")
+        # The sentence does not stay beside another run.
+        press(browser, "#cells button")
+        assert browser.run("find('tour').hidden && !document.querySelector('#story [aria-current]')")
 
 
 @pytest.mark.slow
@@ -300,3 +316,10 @@ def test_names_and_widths(address, tmp_path):
             for kind in ("keyDown", "keyUp"):
                 browser("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
         assert browser.run("document.activeElement.textContent") == browser.run("STORY[1].button")
+        # Enter in a field starts a run.
+        press(browser, "#choose summary")
+        browser.run("field('depth').focus()")
+        for key, code in (("ArrowRight", 39), ("Enter", 13)):
+            given = {"text": "\r"} if key == "Enter" else {}
+            browser("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code, **given)
+        browser.wait("view.number === 2 && view.settings.depth === 6")

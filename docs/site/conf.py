@@ -70,12 +70,12 @@ def set_formulas(app, what, name, obj, options, lines):
 
 
 def read_page(app, name, source):
-    """Set the formulas of a page, and add the navigation and the pages of results to the first page."""
+    """Set the formulas of a page, link pages of results, and add these and the navigation to the first page."""
     if app.env.doc2path(name).suffix == ".md":
         source[0] = FORMULA.sub(lambda line: f"```{{math}}\n{to_latex(line[1])}\n```\n", source[0])
     for page in SHOWN:
         link = f'<a href="{"../" * name.count("/")}{Path(page).name}">{page}</a>'
-        source[0] = source[0].replace(f"`{page}`", link)
+        source[0] = re.sub(f"`(results/)?{re.escape(page)}`", link, source[0])
     if name == root_doc:
         links = "".join(f'- <a href="{Path(page).name}">{title}</a>\n' for page, title in SHOWN.items())
         source[0] = source[0].replace("\n![", f"\n{links}\n![", 1)

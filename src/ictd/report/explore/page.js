@@ -229,6 +229,7 @@ function finished() {
   say(divergence() || run + harm() + away);
   view.hidden = false;
   if (view.inPage) predict();
+  redraw(...Object.keys(RESULTS));
   askTests();
 }
 
