@@ -690,7 +690,7 @@ def test_defaults_are_those_of_the_paper(v8):
     assert {name: defaults[name] for name in names} == {name: config[key] for name, key in names.items()}
     assert defaults["initialGain"] == config["readings"]["initial_gain"]
     assert defaults["threshold"] == config["readings"]["env_options"]["loop"]["threshold"]
-    settings = v8("return PAPER_SETTINGS.map(({changes}) => ({...DEFAULT_SETTINGS, ...changes}))")
+    settings = v8("return PAPER_SETTINGS.map((changes) => ({...DEFAULT_SETTINGS, ...changes}))")
     main = {"environment": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
     expected = [main]
     for name, key in (("states", "states"), ("depth", "depths"), ("environment", "envs")):

@@ -106,7 +106,7 @@ function fillTest() {
   showOutputs(find("test"));
 }
 
-const CELLS = PAPER_SETTINGS.flatMap(({ changes }) =>
+const CELLS = PAPER_SETTINGS.flatMap((changes) =>
   ["td", "mc"].map((target) => ({ ...DEFAULT_SETTINGS, ...changes, target })),
 );
 const CHAINS = { boyan: "Boyan", loop: "Loop" };

@@ -211,8 +211,8 @@ function chainChart({ label, P, value, estimate, found, n }) {
     body += ring(x, down(value[state]));
     if (Number.isFinite(estimate[state])) body += dot(x, down(estimate[state]));
   }
-  body += ring(LEFT + 6, bottom + 18) + text(LEFT + 18, bottom + 22, "true value");
-  body += dot(LEFT + 116, bottom + 18) + text(LEFT + 126, bottom + 22, found);
+  body += ring(14, bottom + 18) + text(26, bottom + 22, "true value");
+  body += dot(112, bottom + 18) + text(122, bottom + 22, found);
   return drawing(WIDTH, bottom + 30, label, body);
 }
 

@@ -227,18 +227,12 @@ function divided(models, tasks) {
   return models.map((weights, i) => [weights, tasks.slice(i * share, (i + 1) * share)]);
 }
 
-// Mean and median MSVE on enumerated prompts, over models and tasks.
+// Mean and median MSVE on enumerated prompts, over models and tasks; an overflow counts as infinite.
 function meanError(models, tasks, depth, discount) {
   const errors = divided(models, tasks).flatMap(([weights, own]) =>
-    Array.from(enumeratedMsve(weights, own, depth, discount).errors),
+    Array.from(enumeratedMsve(weights, own, depth, discount).errors, (error) => (Number.isNaN(error) ? Infinity : error)),
   );
-  if (!errors.length) return { mean: NaN, median: NaN };
-  const sorted = errors.map((error) => (Number.isNaN(error) ? Infinity : error)).sort((a, b) => a - b);
-  const middle = sorted.length / 2;
-  return {
-    mean: sorted.reduce((sum, error) => sum + error, 0) / sorted.length,
-    median: (sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2,
-  };
+  return { mean: meanOf(errors), median: medianOf(errors) };
 }
 
 // Make this thread a worker of the page.
