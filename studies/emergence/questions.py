@@ -33,6 +33,7 @@ def main(
     depths: list[int],
     discounts: list[float],
     trained_depths: list[int],
+    near_depths: list[int],
     trained_discounts: list[float],
     seeds: int,
     updates: int,
@@ -55,6 +56,7 @@ def main(
     ways = {
         "fixed": ([depth] * 2, [discount] * 2),
         "depths": (trained_depths, [discount] * 2),
+        "near depths": (near_depths, [discount] * 2),
         "discounts": ([depth] * 2, trained_discounts),
     }
     tests = [(layers, discount) for layers in depths] + [(max(depths), gamma) for gamma in discounts]
