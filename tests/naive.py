@@ -344,46 +344,15 @@ def certainty_equivalence(states, rewards, n, discount, pseudo_counts, other_rew
     return value
 
 
-def steps_of(states, rewards, features):
-    """Triples (phi_t, phi_{t+1}, R_{t+1}) of a trajectory."""
-    pairs = zip(itertools.pairwise(states), rewards, strict=True)
-    return [(features[now], features[following], reward) for (now, following), reward in pairs]
-
-
-def preconditioned_td(steps, discount, preconditioner, updates):
+def preconditioned_td(states, rewards, features, discount, preconditioner, updates):
     """Batch TD with a preconditioner, sample by sample."""
-    w = np.zeros(len(steps[0][0]))
+    w = np.zeros(features.shape[1])
     for _ in range(updates):
         change = np.zeros(len(w))
-        for phi, following, reward in steps:
-            change += (reward + discount * following @ w - phi @ w) * phi
-        w = w + preconditioner @ change / len(steps)
+        for (now, following), reward in zip(itertools.pairwise(states), rewards, strict=True):
+            change += (reward + (discount * features[following] - features[now]) @ w) * features[now]
+        w = w + preconditioner @ change / len(rewards)
     return w
-
-
-def trace_of(steps, discount, decay, t):
-    """The eligibility trace of step t, a sum over the steps up to it."""
-    return sum((discount * decay) ** (t - k) * steps[k][0] for k in range(t + 1))
-
-
-def online_td_lambda(steps, discount, decay, step_size):
-    """Sutton's online TD(lambda) with accumulating traces, as sums over past steps."""
-    w = np.zeros(len(steps[0][0]))
-    for t, (phi, following, reward) in enumerate(steps):
-        error = reward + discount * following @ w - phi @ w
-        w = w + step_size * error * trace_of(steps, discount, decay, t)
-    return w
-
-
-def lstd_lambda(steps, discount, decay, ridge):
-    """LSTD(lambda), a step at a time."""
-    dimension = len(steps[0][0])
-    matrix, vector = ridge * np.eye(dimension), np.zeros(dimension)
-    for t, (phi, following, reward) in enumerate(steps):
-        trace = trace_of(steps, discount, decay, t)
-        matrix += np.outer(trace, phi - discount * following)
-        vector += reward * trace
-    return np.linalg.solve(matrix, vector)
 
 
 # Pretraining
