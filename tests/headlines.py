@@ -1,28 +1,26 @@
 """Headline numbers, recomputed from the results of a run, with NumPy and code written from the paper.
 
-The workflow's code is not used: values, stationary distributions, prompts, the Transformer and its gradient, Adam,
-LSTD, the bootstrap and the search for two numbers are written here again, slow and obvious.  The package only draws the
-random numbers that are not stored: initial weights, unseen tasks and their trajectories.
+The workflow's code is not used: values, the Transformer and its gradient, and Adam are written here again, and
+stationary distributions, contexts, LSTD and the bootstrap are those of ``naive.py``, slow and obvious.  The package
+only draws the random numbers that are not stored: initial weights, unseen tasks and their trajectories.
 
-    python -P tests/headlines.py results
+    PYTHONPATH=tests python -P tests/headlines.py results
 
 prints each recomputed number with the stored number.  ``test_headlines.py`` requires that they agree.
 """
 
 import csv
-import itertools
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import NormalDist
 from typing import NamedTuple
 
+import naive
 import numpy as np
 
 import ictd  # Random draws only: initial_weights, sample_tasks, sample_paths, generator.
 
-NORMAL = NormalDist()
 # Tables in the folder of results.
 UNSEEN_MSVE, UNSEEN_BASELINES = "metrics/unseen_msve.csv", "metrics/unseen_baselines.csv"
 
@@ -75,22 +73,10 @@ class Results:
 # Markov reward processes (section "Policy Evaluation")
 
 
-def stationary_distribution(p: np.ndarray) -> np.ndarray:
-    """Solve mu p = mu with entries that sum to one."""
-    n = len(p)
-    equations = np.vstack([p.T - np.eye(n), np.ones(n)])
-    return np.linalg.lstsq(equations, np.append(np.zeros(n), 1.0), rcond=None)[0]
-
-
-def value_function(p: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
-    """Solve v = r + gamma p v."""
-    return np.linalg.solve(np.eye(len(r)) - discount * p, r)
-
-
 def msve(p: np.ndarray, r: np.ndarray, discount: float, estimate: np.ndarray) -> float:
     """Mean square value error, sum_s mu(s) (v(s) - estimate(s))^2."""
-    error = value_function(p, r, discount) - estimate
-    return float(stationary_distribution(p) @ error**2)
+    error = np.linalg.solve(np.eye(len(r)) - discount * p, r) - estimate
+    return float(naive.stationary(p) @ error**2)
 
 
 # Prompts
@@ -101,13 +87,6 @@ def enumerated_context(p: np.ndarray, r: np.ndarray, discount: float) -> np.ndar
     n = len(r)
     columns = [np.concatenate([np.eye(n)[s], discount * p[s], [r[s]]]) for s in range(n)]
     return np.array(columns).T
-
-
-def sampled_context(path: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
-    """C(i, m): columns [phi(S_t); gamma phi(S_{t+1}); R_{t+1}] of all steps."""
-    phi = np.eye(len(r))
-    steps = itertools.pairwise(path)
-    return np.array([np.concatenate([phi[now], discount * phi[then], [r[now]]]) for now, then in steps]).T
 
 
 def prompts(contexts: np.ndarray) -> np.ndarray:
@@ -224,16 +203,6 @@ def unseen_tasks(results: Results, seed: int, size: int, steps: int, stream: str
     return zip(tasks.transition, tasks.reward, paths, strict=True)
 
 
-def lstd(path: np.ndarray, r: np.ndarray, discount: float, ridge: float) -> np.ndarray:
-    """Solve (ridge I + sum_t phi_t (phi_t - gamma phi_{t+1})') w = sum_t R_{t+1} phi_t."""
-    phi = np.eye(len(r))
-    matrix, vector = ridge * np.eye(len(r)), np.zeros(len(r))
-    for now, then in itertools.pairwise(path):
-        matrix += np.outer(phi[now], phi[now] - discount * phi[then])
-        vector += r[now] * phi[now]
-    return np.linalg.solve(matrix, vector)
-
-
 def sampled_errors(results: Results, lengths: list[int], size: int, stream: str) -> dict[tuple[str, int], np.ndarray]:
     """MSVE (seeds, size) of each seed's Transformers and of LSTD on its unseen tasks, by method and context length."""
     settings = results.settings["evaluation"]
@@ -244,8 +213,9 @@ def sampled_errors(results: Results, lengths: list[int], size: int, stream: str)
         tasks = unseen_tasks(results, seed, size, max(settings["context_lengths"]), stream)
         for i, (p, r, path) in enumerate(tasks):
             for m in lengths:
-                estimates = {"lstd": lstd(path[: m + 1], r, results.discount, settings["lstd_ridge"])}
-                context = sampled_context(path[: m + 1], r, results.discount)
+                steps = path[: m + 1], r[path[:m]], len(r)
+                estimates = {"lstd": naive.lstd(*steps, results.discount, settings["lstd_ridge"])}
+                context = naive.columns_of_steps(*steps, results.discount)
                 for algo, arrays in weights.items():
                     model = arrays["u"][seed], arrays["A"][seed], results.depth, results.divisor(m)
                     estimates[algo] = transformer(context, *model)
@@ -281,13 +251,7 @@ def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
     return numbers
 
 
-# 3. The same weights on grouped prompts
-
-
-# 4. Deflated TD
-
-
-# 5. The verdict on "the pattern of theta^TD emerges"
+# 3. The verdict on "the pattern of theta^TD emerges"
 
 
 def squared_cosine(A: np.ndarray, discount: float) -> float:
@@ -305,30 +269,11 @@ def squared_cosine(A: np.ndarray, discount: float) -> float:
     return float(max(0, cosine) ** 2)
 
 
-def bca_interval(statistic, samples: np.ndarray, resamples: int = 10_000) -> tuple[float, float]:
-    """95% BCa interval of a statistic of the mean of samples (Efron, 1987), with draws of NumPy's generator 0."""
-    size = len(samples)
-    drawn = np.random.default_rng(0).integers(size, size=(resamples, size))
-    value = statistic(samples.mean(axis=0))
-    resampled = np.array([statistic(samples[one].mean(axis=0)) for one in drawn])
-    left_out = np.array([statistic(np.delete(samples, i, axis=0).mean(axis=0)) for i in range(size)])
-    # A resample that has each sample once has the same mean but for rounding.
-    equal = np.isclose(resampled, value, rtol=1e-12, atol=0)
-    bias = NORMAL.inv_cdf(((resampled < value)[~equal].sum() + equal.sum() / 2) / resamples)
-    deviation = left_out.mean() - left_out
-    acceleration = (deviation**3).sum() / (6 * (deviation**2).sum() ** 1.5)
-    ends = []
-    for z in (NORMAL.inv_cdf(0.025), NORMAL.inv_cdf(0.975)):
-        level = NORMAL.cdf(bias + (bias + z) / (1 - acceleration * (bias + z)))
-        ends.append(float(np.quantile(resampled, level)))
-    return ends[0], ends[1]
-
-
 def pattern_claim(results: Results, algo: str) -> tuple[list[Number], str, str]:
     """The squared cosine of the mean A, its interval and the verdict, and the same values in claims.json."""
     A = results.arrays(f"weights/{results.cell(algo)}.npz")["A"]
     value = squared_cosine(A.mean(axis=0), results.discount)
-    low, high = bca_interval(lambda mean: squared_cosine(mean, results.discount), A)
+    low, high = naive.bca_interval(A, lambda mean: squared_cosine(mean, results.discount), 10_000)
     claims = json.loads((results.folder / "claims.json").read_text())
     (claim,) = [one for one in claims if one["id"] == f"pattern/{results.cell(algo)}"]
     numbers = [

@@ -16,52 +16,37 @@ from tolerances import DIFFERENCES, ENGINES, ROUNDING
 import ictd
 from ictd.pipeline.provenance import PROJECT
 
-TASKS = [headlines.paper_tasks_msve, headlines.claim_tasks_msve]
 FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
 
 
-@pytest.fixture(scope="module")
-def smoke_results(smoke):
-    return headlines.Results(smoke / "results-smoke")
-
-
-@pytest.fixture(scope="module")
-def full_results():
+@pytest.fixture(scope="module", params=["smoke", pytest.param("full", marks=pytest.mark.slow)])
+def results(request, smoke):
+    """The smoke run, and the paper's run."""
+    if request.param == "smoke":
+        return headlines.Results(smoke / "results-smoke")
     if not (FULL / "manifest.json").exists():
         pytest.skip(f"{FULL} has no finished run; run make reproduce, or set RESULTS")
     return headlines.Results(FULL)
 
 
-def ends(results):
-    lengths = results.settings["evaluation"]["context_lengths"]
-    return [lengths[0], lengths[-1]]
-
-
-def check_weights(results):
+def test_first_weights(results):
     for algo in results.algorithms:
         numbers = headlines.pretrained_weights(results, algo, 50)
         assert len(numbers) >= 8  # u and A after several numbers of updates.
         headlines.check(numbers, ENGINES)
 
 
-def check_claim(results):
+@pytest.mark.parametrize("tasks", [headlines.paper_tasks_msve, headlines.claim_tasks_msve])
+def test_msve_on_sampled_prompts(results, tasks):
+    lengths = results.settings["evaluation"]["context_lengths"]
+    headlines.check(tasks(results, [lengths[0], lengths[-1]]), ENGINES)
+
+
+def test_claim_on_the_pattern(results):
     for algo in results.algorithms:
         numbers, verdict, stored = headlines.pattern_claim(results, algo)
         headlines.check(numbers, ROUNDING)
         assert verdict == stored
-
-
-def test_first_weights(smoke_results):
-    check_weights(smoke_results)
-
-
-@pytest.mark.parametrize("tasks", TASKS)
-def test_msve_on_sampled_prompts(smoke_results, tasks):
-    headlines.check(tasks(smoke_results, ends(smoke_results)), ENGINES)
-
-
-def test_claim_on_the_pattern(smoke_results):
-    check_claim(smoke_results)
 
 
 def test_the_gradient_equals_finite_differences():
@@ -77,18 +62,3 @@ def test_the_gradient_equals_finite_differences():
         rise = headlines.transformer(context, ahead.u, ahead.A, *model)
         rise = rise - headlines.transformer(context, behind.u, behind.A, *model)
         np.testing.assert_allclose(slopes[:, k], rise / (2 * step), atol=DIFFERENCES * np.abs(slopes).max())
-
-
-@pytest.mark.slow
-class TestFullRun:
-    """The paper's run."""
-
-    def test_first_weights(self, full_results):
-        check_weights(full_results)
-
-    @pytest.mark.parametrize("tasks", TASKS)
-    def test_msve_on_sampled_prompts(self, full_results, tasks):
-        headlines.check(tasks(full_results, ends(full_results)), ENGINES)
-
-    def test_claim_on_the_pattern(self, full_results):
-        check_claim(full_results)
