@@ -1,4 +1,4 @@
-"""Examples in the documentation, in docstrings and in the notebook, and models of a run of the workflow."""
+"""Examples in the documentation, in docstrings and in the notebook."""
 
 import doctest
 import io
@@ -17,39 +17,21 @@ from projects import ROOT
 
 import ictd
 from ictd import mrp
-from ictd.steps import pretrain, returns, tasks, weights
+from ictd.storage import save_arrays
 
 PAGES = [pytest.param(ROOT / "docs/python.md", marks=pytest.mark.slow, id="python.md"), ROOT / "README.md"]
 # Modules with examples in docstrings.
 MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
-# One cell's settings, a run of which is small; the other algorithm's diverges.
-SETTINGS = {
-    "env": "boyan", "states": 5, "depth": 30, "discount": 0.9, "batch_size": 8, "rollout_steps": 20, "snapshots": 2,
-    "initial_gain": 0.1, "scaled_attention": True, "engine": "compiled", "on_divergence": "record",
-    "env_options": {"boyan": {}}, "seeds": "0-1", "tasks": 20,
-}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    """A folder with the results of a small run."""
-    folder = tmp_path_factory.mktemp("project")
-    results = folder / "results"
-
-    def carry_out(step, **given):
-        taken = step.main.__code__.co_varnames[: step.main.__code__.co_argcount]
-        step.main(**{name: (SETTINGS | given)[name] for name in taken})
-
-    task_file, return_file = results / "tasks/boyan-5/0-1.npz", results / "returns/boyan-5/0-1.npz"
-    carry_out(tasks, output=task_file)
-    carry_out(returns, tasks=task_file, output=return_file)
-    for algo, rate in (("td", 0.001), ("mc", 1e200)):
-        run = results / f"runs/{algo}-boyan-5-30/0-1.npz"
-        given = {"learning_rate": rate, "diverged": results / "diverged"}
-        files = {"tasks": task_file, "returns": [return_file] if algo == "mc" else []}
-        carry_out(pretrain, algo=algo, **files, **given, output=run)
-        carry_out(weights, runs=[run], output=results / f"weights/{algo}-boyan-5-30.npz")
-    return folder
+@pytest.fixture
+def project(tmp_path):
+    """A folder with the weights of a run, which are not those of a full run."""
+    given = {"depth": np.array(30), "discount": np.array(0.9), "scaled": np.array(True)}
+    weights, zeros = naive.several_weights(5, count=1), np.zeros(1, int)
+    path = tmp_path / "results/weights/td-boyan-5-30.npz"
+    save_arrays(path, seeds=zeros, u=weights.u, A=weights.A, diverged_at=zeros, **given)
+    return tmp_path
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -93,15 +75,6 @@ def test_recipes_have_the_right_values():
         for line, values in zip(re.findall(r"\[(.*)\]", printed), lines, strict=True):
             np.testing.assert_allclose(pages.numbers(line), values, atol=0.0006)
     assert "start -24.0\n" in found[2]
-
-
-def test_models_of_a_run_of_the_workflow_are_loaded(project):
-    for seed in (0, 1):
-        model = ictd.load_model(str(project / "results"), "td-boyan-5-30", seed=np.int64(seed))
-        with np.load(project / "results/weights/td-boyan-5-30.npz") as stored:
-            np.testing.assert_array_equal(model.weights.A, stored["A"][seed])
-            np.testing.assert_array_equal(model.weights.u, stored["u"][seed])
-        assert (model.depth, model.discount, model.scaled) == (30, 0.9, True)
 
 
 def test_the_notebook_on_an_own_chain(tmp_path):

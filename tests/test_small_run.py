@@ -165,6 +165,12 @@ def test_runs_and_their_snapshots(run):
         np.testing.assert_allclose(stored["online_msve"][seed], expected, atol=ENGINES)
 
 
+def test_the_library_loads_models_of_the_run(run):
+    for cell, seed in itertools.product(CELLS[:2], range(3)):
+        stored, model = np.load(run / f"weights/{cell}.npz"), ictd.load_model(run, str(cell), seed)
+        assert model == ictd.Model(ictd.Weights(stored["u"][seed], stored["A"][seed]), cell.depth, 0.9)
+
+
 def test_a_divergence_stops_the_run_unless_it_is_recorded(run, tmp_path):
     files = {"tasks": run / "tasks/boyan-5/0-1.npz", "returns": []}
     given = {"algo": "td", "env": "boyan", "states": 5, "learning_rate": 1e60, "on_divergence": "fail", **files}
