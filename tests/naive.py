@@ -394,6 +394,17 @@ def weights_of(flat, states):
     return ictd.Weights(flat[: 2 * states], flat[2 * states :].reshape(2 * states, 2 * states))
 
 
+def clipped_step(optimizer, loss, clip):
+    """Make a step down the gradient of a loss, clipped to a norm unless it is 0; torch's clipping adds 1e-6 to it."""
+    optimizer.zero_grad()
+    loss.backward()
+    gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
+    norm = torch.cat([gradient.ravel() for gradient in gradients]).norm()
+    for gradient in gradients:
+        gradient *= min(1, clip / norm) if clip else 1
+    optimizer.step()
+
+
 def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learning_rate, start, clip):
     """Algorithms 1 and 2 with sampled contexts as prompts, in torch on whole prompts; returns u and A."""
     model = ictd.LinearTransformer(start, depth)
@@ -401,13 +412,7 @@ def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learni
     for i in range(len(tasks)):
         context = ictd.sampled_columns(paths[i, : lengths[i] + 1], tasks.reward[i], discount)
         value = model(torch.from_numpy(ictd.prompts_of(context)))
-        optimizer.zero_grad()
-        torch_twin.batch_loss(value, tasks.reward[i], batches, i, algo, discount).backward()
-        if clip:
-            norm = torch.sqrt((model.u.grad**2).sum() + (model.A.grad**2).sum())
-            for parameter in model.parameters():
-                parameter.grad *= min(1, clip / norm)
-        optimizer.step()
+        clipped_step(optimizer, torch_twin.batch_loss(value, tasks.reward[i], batches, i, algo, discount), clip)
     return model.u.detach().numpy(), model.A.detach().numpy()
 
 

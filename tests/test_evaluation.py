@@ -74,27 +74,21 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
                 np.testing.assert_allclose(msve[name][k, i], expected, rtol=1e-9, err_msg=name)
 
 
-@pytest.mark.parametrize("name", PSEUDO_STEPS)
-def test_the_score_of_a_number_of_pseudo_steps_is_its_mean_msve(data, contexts, name):
-    counts = np.array([0.1, 1.0, 1.7])
-    scores = factor_scores(BASELINES[name], data, contexts, Given(DISCOUNT, 20, 0.1, True, {}), counts)
-    for count, score in zip(counts, scores, strict=True):
-        given = Given(DISCOUNT, 20, 0.1, True, {name: count})
-        np.testing.assert_allclose(score, baseline_msve([name], data, contexts, given)[name].mean())
-
-
-def test_the_score_of_a_step_size_is_its_mean_msve(data, contexts):
-    step_sizes = np.array([0.1, 1.0, 30.0])
-    scores = factor_scores(BASELINES["theta_td"], data, contexts, Given(DISCOUNT, 20, 0.1, True, {}), step_sizes)
-    given = [Given(DISCOUNT, 20, 0.1, True, {"theta_td": step_size}) for step_size in step_sizes]
-    with np.errstate(over="ignore"):  # The largest step size diverges.
-        each = [baseline_msve(["batch_td"], data, contexts, one)["batch_td"].mean() for one in given]
+@pytest.mark.parametrize("name", ["theta_td", *PSEUDO_STEPS])
+def test_the_score_of_a_factor_is_its_mean_msve(data, contexts, name):
+    """The largest step size diverges."""
+    factors = np.array([0.1, 1.0, 30.0])
+    scores = factor_scores(BASELINES[name], data, contexts, Given(DISCOUNT, 20, 0.1, True, {}), factors)
+    given = [Given(DISCOUNT, 20, 0.1, True, {name: factor}) for factor in factors]
+    with np.errstate(over="ignore"):
+        each = [baseline_msve([name], data, contexts, one)[name].mean() for one in given]
     np.testing.assert_allclose(scores, each)
     assert scores.argmin() == 1
-    overflowing = factor_scores(
-        BASELINES["theta_td"], data, contexts, Given(DISCOUNT, 3000, 0.1, True, {}), step_sizes[-1:]
-    )
-    assert overflowing[0] == np.inf
+
+
+def test_the_score_of_a_step_size_that_overflows_is_infinite(data, contexts):
+    given = Given(DISCOUNT, 3000, 0.1, True, {})
+    assert factor_scores(BASELINES["theta_td"], data, contexts, given, np.array([30.0])) == np.inf
 
 
 def test_theta_td_on_enumerated_prompts_is_value_iteration():

@@ -14,7 +14,19 @@ from PIL import Image
 from ictd.report import html, notebook
 from ictd.report.notebook import Shown
 
-LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
+PARAMETERS = "x = 1"
+LOADING = "from IPython.display import HTML\nHTML(f'<img src=\"https://x.org/{x}.png\">')"
+
+
+def page_of(folder: Path, *cells: str, other: str = "", x: int = 0) -> str:
+    """The page of a notebook with these cells: a heading, the parameters, and code."""
+    kinds = {"#": nbformat.v4.new_markdown_cell}
+    made = [kinds.get(text[0], nbformat.v4.new_code_cell)(text) for text in cells]
+    made[cells.index(PARAMETERS)].metadata["tags"] = ["parameters"]
+    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), folder / "n.ipynb")
+    notebook.main(folder / "n.ipynb", [], {"x": x}, other, folder / "done.ipynb", folder / "n.html")
+    return (folder / "n.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -26,25 +38,14 @@ LOADING = "HTML(f'<img src=\"https://x.org/{x}.png\">')"
     ],
 )
 def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, words):
-    cells = [nbformat.v4.new_code_cell(text) for text in ("from IPython.display import HTML\nx = 1", cell)]
-    cells[0].metadata["tags"] = ["parameters"]
-    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
-    made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.write(made, tmp_path / "n.ipynb")
-    page = tmp_path / "n.html"
     with pytest.raises(ValueError, match=words):
-        notebook.main(tmp_path / "n.ipynb", [], {"x": 0}, "", tmp_path / "done.ipynb", page)
-    assert not page.exists()
+        page_of(tmp_path, PARAMETERS, cell)
+    assert not (tmp_path / "n.html").exists()
 
 
 def test_a_page_has_the_title_of_its_heading_and_a_banner_for_other_settings(tmp_path):
-    cells = [nbformat.v4.new_markdown_cell("# A & B"), nbformat.v4.new_code_cell("x = 1")]
-    cells[1].metadata["tags"] = ["parameters"]
-    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
     for other in ("", "seeds, readings.x"):
-        notebook.main(tmp_path / "n.ipynb", [], {"x": 0}, other, tmp_path / "done.ipynb", tmp_path / "n.html")
-        page = (tmp_path / "n.html").read_text()
+        page = page_of(tmp_path, "# A & B", PARAMETERS, other=other)
         assert "<title>A &amp; B</title>" in page and page.count("<h1") == 1
         assert ('class="banner"' in page) == bool(other)
     assert "Other settings: seeds, readings.x." in page.split("</h1>")[1]
@@ -71,19 +72,13 @@ def surroundings(folder: Path) -> dict[str, str]:
 def test_a_page_does_not_depend_on_surroundings(tmp_path, monkeypatch, home):
     """The kernel is this Python, without startup files; a home folder that cannot be made does not matter."""
     show = "import sys\nfrom IPython.display import Markdown\nMarkdown(f'{sys.executable} {x}')"
-    cells = [nbformat.v4.new_markdown_cell("# A"), *map(nbformat.v4.new_code_cell, ("x = 1", show))]
-    cells[1].metadata["tags"] = ["parameters"]
-    kernel = {"name": "python3", "language": "python", "display_name": "Python"}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), tmp_path / "n.ipynb")
-    places = tmp_path / "n.ipynb", [], {"x": 2}, "", tmp_path / "done.ipynb"
-    notebook.main(*places, tmp_path / "here.html")
+    here = page_of(tmp_path, "# A", PARAMETERS, show, x=2)
     for name, value in {**surroundings(tmp_path), "HOME": str(tmp_path / home)}.items():
         monkeypatch.setenv(name, value)
     before = dict(os.environ)
-    notebook.main(*places, tmp_path / "there.html")
+    there = page_of(tmp_path, "# A", PARAMETERS, show, x=2)
     assert os.environ == before and not (tmp_path / "mark").exists() and not (tmp_path / "missing").exists()
-    page = (tmp_path / "here.html").read_text()
-    assert f"{sys.executable} 2" in page and (tmp_path / "there.html").read_text() == page
+    assert f"{sys.executable} 2" in here and there == here
 
 
 def test_tables_have_words_marks_and_escaped_text():

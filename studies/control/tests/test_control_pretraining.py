@@ -88,14 +88,7 @@ class Literal:
             else:
                 target = sum(GAMMA**t * reward[x] for t, x in enumerate(path[:-1]))
             loss = loss + 0.5 * (target - values[path[0]]) ** 2 / len(paths)
-        self.optimizer.zero_grad()
-        loss.backward()
-        # torch's own clipping adds 1e-6 to the norm.
-        gradients = [parameter.grad for parameter in self.model.parameters()]
-        norm = torch.cat([gradient.ravel() for gradient in gradients]).norm()
-        for gradient in gradients:
-            gradient *= min(1, self.variant["clip"] / norm)
-        self.optimizer.step()
+        naive.clipped_step(self.optimizer, loss, self.variant["clip"])
 
 
 def draw_literally(variant, rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from naive import larger_weights, sampled_material
+from naive import clipped_step, larger_weights, sampled_material
 from tolerances import ENGINES
 
 import ictd
@@ -73,13 +73,7 @@ def test_training_equals_autograd_on_whole_prompts(prompts, algo, depth, clip):
         np.testing.assert_allclose(found[i], estimate.detach(), rtol=ENGINES, atol=ENGINES)
         if algo == "td":
             target = torch.from_numpy(tasks.reward[i])[state] + GAMMA * estimate.detach()[following]
-        optimizer.zero_grad()
-        (0.5 * ((target - estimate[state]) ** 2).mean()).backward()
-        if clip:
-            norm = torch.sqrt((model.u.grad**2).sum() + (model.A.grad**2).sum())
-            for parameter in model.parameters():
-                parameter.grad *= min(1, clip / norm)
-        optimizer.step()
+        clipped_step(optimizer, 0.5 * ((target - estimate[state]) ** 2).mean(), clip)
     assert done == SIZE and np.abs(model.A.detach().numpy() - start.A).max() > 1e-3
     np.testing.assert_allclose(engine.weights().u, model.u.detach(), atol=ENGINES)
     np.testing.assert_allclose(engine.weights().A, model.A.detach(), atol=ENGINES)
