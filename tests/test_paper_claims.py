@@ -13,7 +13,7 @@ from ictd.pipeline.provenance import PROJECT
 from ictd.report import pages, paper_claims
 from ictd.report import result_tables as tables
 from ictd.report.claim import as_records, statements_in
-from ictd.report.claim_tables import other_sentences, sentences_overview, sentences_that_do_not_hold
+from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_hold
 from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.weight_measures import unidentifiable_direction
@@ -212,13 +212,13 @@ def test_an_algorithm_that_was_not_run_shows_nothing():
     # The bias of truncated returns does not depend on the algorithm.
     assert sentences["bias_is_negligible"]["verdict"] == "holds"
 
-    def untested(tabulate, name):
-        (shown,) = tabulate([sentences[name]], records)["closest test"]
+    def untested(name, counted=True):
+        (shown,) = sentences_overview([sentences[name]], records, counted)["closest test"]
         return shown.partition("not tested in this run: ")[2]
 
-    assert untested(sentences_overview, "capable") == "TD</small></div>"
-    assert untested(other_sentences, "same_place") == "same place, TD</small></div>"
-    assert untested(sentences_overview, "bias_is_negligible") == ""
+    assert untested("capable") == "TD</small></div>"
+    assert untested("same_place", counted=False) == "same place, TD</small></div>"
+    assert untested("bias_is_negligible") == ""
     assert "not tested in this run: TD</small>" in sentences_that_do_not_hold([sentences["capable"]], records)
 
 
@@ -237,7 +237,7 @@ def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it()
     assert "In-Context Policy Evaluation Verification, last paragraph" in first and 'href="#figure_01"' in first
     assert "than predicting zero; holds in 2 of 2" in beside[0] and "one constant" in beside[1]
     assert "refuted in 2 of 2" in beside[1] and len(beside) == 2
-    others = other_sentences(sentences, records)
+    others = sentences_overview(sentences, records, counted=False)
     assert len(others) == len(sentences) - len(table) and "It repeats the sentence before it." in [*others["note"]]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import typst
 
-from ictd.report.numbers import ABSENT, as_markdown, load_numbers, of_claims
+from ictd.report.numbers import ABSENT, as_markdown, of_claims, quoted
 from ictd.report.typst_markup import as_typst
 from ictd.storage import load_json, load_text, replacing
 
@@ -89,11 +89,9 @@ def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
     numbers = of_claims(load_json(results / "theory/claims.json")) | _minutes(results / "benchmarks", studies)
     tables = {}
     for name in ["", *studies]:
-        prefix = f"{name}." if name else ""
-        values, frames = load_numbers(results / name)
-        values |= of_claims(load_json(results / name / "claims.json"))
-        numbers |= {f"{prefix}{key}": value for key, value in values.items()}
-        tables |= {f"{prefix}{key}": as_typst(as_markdown(frame)) for key, frame in frames.items()}
+        values, frames = quoted(results / name, f"{name}." if name else "")
+        numbers |= values
+        tables |= {key: as_typst(as_markdown(frame)) for key, frame in frames.items()}
     return numbers, tables
 
 

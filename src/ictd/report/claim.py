@@ -125,20 +125,17 @@ class Statement:
         A generator of pairs of a setting and a value.  The setting is a text or a sequence of words and numbers.  The
         value is a number, an ``Estimate`` with its interval, or ``Trials``.  A pair may be followed by ``Trials`` that
         are only counted.
-    id : str, without a slash
-    kind, section, statement, statistic, relation, threshold, shown, unit : as of ``Claim``
+    claim : Claim
+        Without a setting and a value; its id is the name of the statement.
     """
 
     compute: Callable
-    id: str
-    kind: str
-    section: str
-    statement: str
-    statistic: str
-    relation: str
-    threshold: float
-    shown: str
-    unit: str
+    claim: Claim
+
+    @property
+    def id(self) -> str:
+        """The name of the statement, without a slash."""
+        return self.claim.id
 
     def decide(self, *results) -> list[Claim]:
         """Make the claims on all settings; ``results`` are the arguments of the function.
@@ -155,10 +152,7 @@ class Statement:
     def _claim(self, setting, value) -> Claim | None:
         """The claim on one setting."""
         place = setting if isinstance(setting, str) else "-".join(map(str, setting))
-        fields = ("kind", "section", "statement", "statistic", "relation", "threshold", "shown", "unit")
-        claim = Claim(
-            id=f"{self.id}/{place}", setting=place, value=np.nan, **{name: getattr(self, name) for name in fields}
-        )
+        claim = replace(self.claim, id=f"{self.id}/{place}", setting=place)
         if isinstance(value, Estimate):
             return replace(claim, **value._asdict())
         if not isinstance(value, Trials):
@@ -166,8 +160,8 @@ class Statement:
         if len(value.samples) < 2:
             return None
         resampled = bootstrap_mean(np.asarray(value.samples))
-        p = resampled.level_below(self.threshold)
-        p = p if self.relation == ">" else 1 - p
+        p = resampled.level_below(claim.threshold)
+        p = p if claim.relation == ">" else 1 - p
         # Resamples do not resolve smaller probabilities.
         p = float(np.clip(p, 1 / (1 + RESAMPLES), RESAMPLES / (1 + RESAMPLES)))
         trials = value.samples if value.seeds is None else value.seeds
@@ -202,10 +196,10 @@ def claim(
         said = paragraphs(compute)
         statistic = said[-1].rstrip(".")
         statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
-        return Statement(
-            compute, id or compute.__name__, kind, section, statement or said[0], statistic, relation, threshold,
-            shown, unit,
-        )  # fmt: skip
+        words = {"setting": "", "statement": statement or said[0], "statistic": statistic}
+        look = {"kind": kind, "section": section, "shown": shown, "unit": unit}
+        decided_by = {"value": np.nan, "relation": relation, "threshold": threshold}
+        return Statement(compute, Claim(id or compute.__name__, **look, **words, **decided_by))
 
     return made
 

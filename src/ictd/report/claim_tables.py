@@ -23,8 +23,8 @@ from ictd.report.verdicts import (
 )
 
 
-def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
-    """Tabulate the paper's sentences that are counted, one row per sentence.
+def sentences_overview(sentences: list[dict], claims: list[dict], counted: bool = True) -> pd.DataFrame:
+    """Tabulate the paper's sentences that are counted, or the others, one row per sentence.
 
     Parameters
     ----------
@@ -34,61 +34,37 @@ def sentences_overview(sentences: list[dict], claims: list[dict]) -> pd.DataFram
     Returns
     -------
     DataFrame
-        The paper's words, the verdict, the number of tests that hold, and the test that is closest to its threshold,
-        which opens a list of all tests, with our tests beside it.
+        The paper's words, the verdict, and the test that is closest to its threshold, which opens a list of all tests,
+        with our tests beside it.  Counted sentences have the number of tests that hold, others their kinds and notes.
     """
     by_id = {claim["id"]: claim for claim in claims}
     rows = []
     for sentence in sentences:
-        if sentence["kind"] == "claim":
+        if (sentence["kind"] == "claim") == counted:
             parts = [by_id[name] for name in sentence["parts"]]
-            rows.append(
-                {
-                    "the paper's words": Markup(f"“{text(sentence['quote'])}”"),
-                    "verdict": sentence["verdict"],
-                    "tests that hold": f"{holding(parts)} of {len(parts)}",
-                    "closest test": Markup(_tested(sentence, by_id)),
-                }
-            )
+            row = {"the paper's words": Markup(f"“{text(sentence['quote'])}”"), "verdict": sentence["verdict"]}
+            if counted:
+                row["tests that hold"] = f"{holding(parts)} of {len(parts)}"
+            else:
+                row |= {"kind": sentence["kind"], "note": sentence["note"]}
+            first, rest = _closest(sentence, by_id)
+            fold = f"<details><summary>{first}</summary>{_tests(sentence, by_id)}</details>{rest}"
+            rows.append(row | {"closest test": Markup(fold if first else "")})
     return pd.DataFrame(rows)
 
 
-def other_sentences(sentences: list[dict], claims: list[dict]) -> pd.DataFrame:
-    """Tabulate the paper's sentences that are not counted, like ``sentences_overview``, with their kinds and notes."""
-    by_id = {claim["id"]: claim for claim in claims}
-    rows = []
-    for sentence in sentences:
-        if sentence["kind"] != "claim":
-            row = {"the paper's words": Markup(f"“{text(sentence['quote'])}”"), "kind": sentence["kind"]}
-            row |= {"verdict": sentence["verdict"], "note": sentence["note"]}
-            rows.append(row | {"closest test": Markup(_tested(sentence, by_id))})
-    return pd.DataFrame(rows)
-
-
-def _tested(sentence: dict, by_id: dict[str, dict]) -> str:
-    """The closest test of a sentence in a fold with all of its tests, and what stands beside it, as HTML."""
-    first, *lines = _closest(sentence, by_id)
-    return _beside(lines, f"<details><summary>{first}</summary>{_tests(sentence, by_id)}</details>") if first else ""
-
-
-def _beside(lines: list[str], first: str) -> str:
-    """Lines in small letters below the first one, as HTML."""
-    return "".join([first, *(f"<div><small>{line}</small></div>" for line in lines)])
-
-
-def _closest(sentence: dict, by_id: dict[str, dict]) -> list[str]:
-    """Lines of HTML: the closest test, empty without tests; our tests beside it; and what was not tested."""
+def _closest(sentence: dict, by_id: dict[str, dict]) -> tuple[str, str]:
+    """The closest test, and in small letters what stands beside it or was not tested, as HTML; empty without tests."""
     parts, beside = ([by_id[name] for name in sentence[key]] for key in ("parts", "beside"))
     if not parts:
-        return [""]
+        return "", ""
     claim = closest(parts)
-    lines = [text(f"{outcome(claim)} ({in_words(claim['setting'])})")]
-    for group in by_name(beside).values():
-        lines.append(text(f"beside it: {outcome(closest(group))}; {counts_in_words(group)}"))
+    lines = [f"beside it: {outcome(closest(group))}; {counts_in_words(group)}" for group in by_name(beside).values()]
     missing = untested(sentence["tests"], parts)
     if missing:
         lines.append(f"not tested in this run: {', '.join(map(words, missing))}")
-    return lines
+    rest = "".join(f"<div><small>{text(line)}</small></div>" for line in lines)
+    return text(f"{outcome(claim)} ({in_words(claim['setting'])})"), rest
 
 
 def _tests(sentence: dict, by_id: dict[str, dict]) -> str:
@@ -184,9 +160,8 @@ def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str
     items = []
     for sentence in sentences:
         if sentence["kind"] == "claim" and sentence["verdict"] != HOLDS:
-            first, *lines = _closest(sentence, by_id)
-            said = f"“{text(sentence['quote'])}” <b>In this run: {sentence['verdict']}.</b> {first}"
-            items.append(f"<li>{_beside(lines, said)}</li>")
+            quote, said = text(sentence["quote"]), f"<b>In this run: {sentence['verdict']}.</b>"
+            items.append(f"<li>“{quote}” {said} {''.join(_closest(sentence, by_id))}</li>")
     return f"<ul>{''.join(items)}</ul>\n" if items else ""
 
 

@@ -108,6 +108,13 @@ def load_numbers(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.Dat
     return dict(zip(numbers["name"], values, strict=True)), tables
 
 
+def quoted(folder: Path, prefix: str = "") -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
+    """Numbers and tables of a folder of results, also of its claims, by their names in pages, with a prefix."""
+    numbers, tables = load_numbers(folder)
+    numbers |= of_claims(load_json(folder / "claims.json"))
+    return tuple({f"{prefix}{name}": value for name, value in named.items()} for named in (numbers, tables))
+
+
 def _plain(value):
     """A number, if the value or its text is one; whole numbers are integers."""
     try:

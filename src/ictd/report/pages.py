@@ -117,10 +117,11 @@ def claims(tables, run):
     The closest test is the one with the worst verdict that is closest to its threshold, or farthest beyond it. Tests
     beside a sentence are ours: they are stricter, or look at the same from another side, and decide nothing.
     """
-    of_paper = run["sentences"], run["on_experiments"]
-    others = claim_tables.other_sentences(*of_paper)
-    below = "<h4>Questions, speculation, repetitions and interpretations, which are not counted</h4>\n"
-    return html.table(claim_tables.sentences_overview(*of_paper)) + below + html.table(others)
+    counted, others = (
+        html.table(claim_tables.sentences_overview(run["sentences"], run["on_experiments"], counted))
+        for counted in (True, False)
+    )
+    return f"{counted}<h4>Questions, speculation, repetitions and interpretations, which are not counted</h4>\n{others}"
 
 
 @page

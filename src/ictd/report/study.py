@@ -18,7 +18,7 @@ from ictd.report import html
 from ictd.report.claim import as_records, claim, statements_in
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.figures import style
-from ictd.report.numbers import ABSENT, fill, load_numbers, of_claims
+from ictd.report.numbers import ABSENT, fill, quoted
 from ictd.report.registry import title_and_caption
 from ictd.storage import load_text, save_json, save_table
 
@@ -106,10 +106,8 @@ def body(
 ) -> str:
     """The page as HTML; its parameters are those of ``main``, and the records of the claims."""
     # The numbers as written to files.
-    values, frames = load_numbers(folder)
-    values |= of_claims(records)
-    named = {f"{study}.{name}": value for name, value in values.items()}
-    text = MARKDOWN(fill(readme, named, {f"{study}.{name}": frame for name, frame in frames.items()}, ABSENT))
+    found, frames = quoted(folder, f"{study}.")
+    text = MARKDOWN(fill(readme, found, frames, ABSENT))
     pictures = {}
     for item in shown:
         if item.kind == "figure":
@@ -128,7 +126,7 @@ def body(
     for item in shown:
         if item.kind == "table":
             caption = f'<p class="caption">{html.text(item.caption)}</p>'
-            parts.append(html.fold(item.name.replace("_", " "), caption + html.table(frames[item.name])))
+            parts.append(html.fold(item.name.replace("_", " "), caption + html.table(frames[f"{study}.{item.name}"])))
     rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
     parts += ["<h2>Settings</h2>", html.fold("Settings", html.table(pd.DataFrame(rows)))]
     return html.without_dead_links("\n".join(parts))
