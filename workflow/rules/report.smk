@@ -2,7 +2,7 @@
 # The tables that decide claims, and the tables that pages show.
 CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("step_sizes", "mean_entries")]
 # The tables that pages quote.
-QUOTED_TABLES = ["sentences", "choices", "open_tests", "beside", "accuracy"]
+QUOTED_TABLES = ["sentences", "choices", "beside", "accuracy"]
 PAGE_TABLES = "over_tasks weights mean_weights audit".split()
 # Files that the manifest lists, relative to the folder of results: results, pages and figures.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]

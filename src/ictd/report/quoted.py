@@ -11,13 +11,10 @@ from ictd.report.paper_claims import check_claims
 from ictd.report.sentences import Sentence, counted, decide
 from ictd.report.tables import rows_with
 from ictd.report.verdicts import (
-    HOLDS,
     by_name,
     closest,
     counts_in_words,
     holding,
-    in_words,
-    measure,
     measured,
     needs,
     outcome,
@@ -101,7 +98,6 @@ def quoted_tables(
     return {
         "sentences": sentences_table(records, decided),
         "choices": choices_table(tables, sentences, main),
-        "open_tests": open_tests_table(records, decided),
         "beside": beside_table(records, decided),
         "accuracy": accuracy_table(tables["over_tasks"], main),
     }
@@ -141,23 +137,6 @@ def choices_table(tables: dict[str, pd.DataFrame], sentences: list[Sentence], ma
             counts = counted(decide(sentences, others, main))
             rows.append({"MSVE is tested on": chosen, "pattern is tested on": matrix, **counts})
     return pd.DataFrame(rows)
-
-
-def open_tests_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
-    """The tests of counted sentences that do not hold."""
-    tested = {name for sentence in decided if sentence["kind"] == "claim" for name in sentence["parts"]}
-    rows = [
-        {
-            "test": _marked(claim["statement"]),
-            "where": in_words(claim["setting"]),
-            "measured, 95% interval": _marked(f"{measure(claim)}: {measured(claim)}"),
-            "needs": needs(claim),
-            "verdict": claim["verdict"],
-        }
-        for claim in records
-        if claim["id"] in tested and claim["verdict"] != HOLDS
-    ]
-    return pd.DataFrame(rows, columns=["test", "where", "measured, 95% interval", "needs", "verdict"])
 
 
 def beside_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
