@@ -8,7 +8,6 @@ from tolerances import ENGINES, ROUNDING
 import ictd
 from ictd.torch_twin import Adam, batch_loss
 from ictd.training_data import training_blocks
-from ictd.transformer import linear_attention
 
 GAMMA, SEEDS = 0.9, [3, 5]
 
@@ -57,17 +56,6 @@ def initial_in_theta(tasks, depth):
     return in_theta(ictd.Weights(*(np.stack([getattr(one, name) for one in weights]) for name in "uA")), depth)
 
 
-def whole_prompts(P, Q, columns, queries, depth):
-    """Estimates (S, N, k) layer by layer on whole prompts (N, 2d+1, m), with tensors P and Q."""
-    length = columns.shape[-1]
-    Z = torch.tensor(ictd.joint_prompt(columns, queries))
-    for layer in range(depth):
-        own = layer % P.shape[1]
-        heads = [(P[:, own, h, None] / length, Q[:, own, h, None]) for h in range(P.shape[2])]
-        Z = Z + sum(linear_attention(Z, *head, length) - Z for head in heads)
-    return -Z[..., -1, length:]
-
-
 @pytest.mark.parametrize(("dimension", "layers", "heads"), [(2, 1, 1), (5, 1, 3), (2, 4, 2)])
 def test_estimates_equal_those_on_whole_prompts(dimension, layers, heads):
     rng = np.random.default_rng(0)
@@ -79,7 +67,9 @@ def test_estimates_equal_those_on_whole_prompts(dimension, layers, heads):
     P, Q = matrices(rng, dimension, layers, heads, gain=1.0)
     G, queries = torch.tensor(contexts.gram_matrix(GAMMA)), torch.tensor(tasks.features)
     estimates = attention_with(P, Q, 4)(G, queries).detach().numpy()
-    expected = whole_prompts(torch.tensor(P), torch.tensor(Q), columns, tasks.features, 4).numpy()
+    own = [layer % layers for layer in range(4)]
+    modules = (ColumnAttention(torch.tensor(P[[s]][:, own]), torch.tensor(Q[[s]][:, own])) for s in range(2))
+    expected = np.stack([module(torch.tensor(columns.mT), queries).detach() for module in modules])
     assert np.abs(expected).max() > 0.1
     np.testing.assert_allclose(estimates, expected, rtol=ROUNDING, atol=ROUNDING * np.abs(expected).max())
 
@@ -138,19 +128,19 @@ def test_any_matrices_are_trained_as_on_whole_prompts(target="td"):
         **settings,
     )  # fmt: skip
     (block,) = training_blocks(tasks, ictd.EnumeratedPrompts(), target, GAMMA, updates * per_update, 0, 16, 20)
-    parameters = [torch.tensor(array, requires_grad=True) for array in (P, Q)]
-    optimizer = Adam(parameters, 0.001)
+    literal = ColumnAttention(torch.tensor(P), torch.tensor(Q))
+    optimizer = Adam([literal.P, literal.Q], 0.001)
     for first in range(0, updates * per_update, per_update):
         loss = 0
         for i in range(first, first + per_update):
             features, reward = block.tasks.features[i], block.tasks.reward[i]
             columns = ictd.enumerated_columns(block.tasks.transition[i], reward, GAMMA, features)
-            value = whole_prompts(*parameters, columns[None], features, 2)[0, 0]
+            value = literal(torch.tensor(columns.T[None]), torch.tensor(features[None]))[0]
             loss = loss + batch_loss(value, reward, block.batches, i, target, GAMMA) / per_update
-        optimizer.step([*torch.autograd.grad(loss, parameters)])
+        optimizer.step([*torch.autograd.grad(loss, [literal.P, literal.Q])])
     assert np.abs(module.P.detach().numpy() - P).max() > 0.01
-    for name, expected in zip("PQ", parameters, strict=True):
-        np.testing.assert_allclose(getattr(module, name).detach(), expected.detach(), atol=ENGINES)
+    for name in "PQ":
+        np.testing.assert_allclose(getattr(module, name)[0].detach(), getattr(literal, name).detach(), atol=ENGINES)
 
 
 def test_blocks_contain_whole_updates(monkeypatch):

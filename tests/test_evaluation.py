@@ -91,15 +91,6 @@ def test_the_score_of_a_step_size_that_overflows_is_infinite(data, contexts):
     assert factor_scores(BASELINES["theta_td"], data, contexts, given, np.array([30.0])) == np.inf
 
 
-def test_theta_td_on_enumerated_prompts_is_value_iteration():
-    data = draw_unseen_tasks(0, 3, 30, 10, 0.9, "boyan")
-    value = np.zeros((30, 3))
-    for _ in range(40):
-        value = data.tasks.reward + 0.9 * np.matvec(data.tasks.transition, value)
-    msve = weights_msve(ictd.theta_td(3), data, [ENUMERATED], 40, scaled=False)[0]
-    np.testing.assert_allclose(msve, data.error(value), rtol=1e-9)
-
-
 def test_true_values_use_the_given_discount(data):
     bellman = data.tasks.reward + DISCOUNT * np.matvec(data.tasks.transition, data.value)
     np.testing.assert_allclose(data.value, bellman, atol=ROUNDING)

@@ -8,12 +8,9 @@ import os
 from pathlib import Path
 
 import headlines
-import naive
-import numpy as np
 import pytest
-from tolerances import DIFFERENCES, ENGINES, ROUNDING
+from tolerances import ENGINES, ROUNDING
 
-import ictd
 from ictd.pipeline.provenance import PROJECT
 
 FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
@@ -47,18 +44,3 @@ def test_claim_on_the_pattern(results):
         numbers, verdict, stored = headlines.pattern_claim(results, algo)
         headlines.check(numbers, ROUNDING)
         assert verdict == stored
-
-
-def test_the_gradient_equals_finite_differences():
-    weights, step = naive.larger_weights(3), 1e-6
-    (task,) = ictd.sample_tasks("boyan", 3, 1, np.random.default_rng(0)).transition
-    context = headlines.enumerated_context(task, np.array([1.0, -0.5, 0.3]), 0.9)
-    model = 4, 3  # Layers, and the divisor of attention.
-    parts = headlines.gradient(context, weights.u, weights.A, *model)
-    slopes = np.concatenate([part.reshape(3, -1) for part in parts], axis=1)
-    flat = np.append(weights.u, weights.A)
-    for k in range(len(flat)):
-        ahead, behind = (naive.weights_of(flat + sign * step * (np.arange(len(flat)) == k), 3) for sign in (1, -1))
-        rise = headlines.transformer(context, ahead.u, ahead.A, *model)
-        rise = rise - headlines.transformer(context, behind.u, behind.A, *model)
-        np.testing.assert_allclose(slopes[:, k], rise / (2 * step), atol=DIFFERENCES * np.abs(slopes).max())

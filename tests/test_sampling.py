@@ -47,11 +47,8 @@ def test_unroll_equals_naive(batch, tau, discount):
 @pytest.mark.parametrize("batch", [255, 256])
 def test_counts_of_large_batches_do_not_overflow(batch):
     tasks = ictd.Tasks(np.array([[1 - 1e-6, 1e-6], [1.0, 0.0]]), np.array([1.0, 0.0]))
-    fast = ictd.unroll(tasks, batch, 0.9, 1, generator("batches"))
-    visits, transitions, _ = naive.unroll(tasks, batch, 0.9, 1, generator("batches"))
-    assert visits[0, 0] == transitions[0, 0, 0] == batch
-    np.testing.assert_array_equal(fast.visits, visits)
-    np.testing.assert_array_equal(fast.transitions, transitions)
+    batches = ictd.unroll(tasks, batch, 0.9, 1, generator("batches"))
+    assert batches.visits[0, 0] == batches.transitions[0, 0, 0] == batch
 
 
 @pytest.mark.parametrize(("env", "states"), [("boyan", 10), ("loop", 5)])
