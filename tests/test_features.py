@@ -8,14 +8,12 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 import ictd
 from ictd.context import Context
 from ictd.engine import Engine
-from ictd.prompt import enumerated_columns, sampled_columns
+from ictd.prompt import enumerated_columns
 from ictd.sampling import transition_counts
 from ictd.torch_twin import TorchEngine
 from ictd.training_data import enumerated_prompts, training_blocks
 
 GAMMA, RATE, TASKS = 0.9, 1e-3, 40
-# Numbers of states and features.
-SIZES = [(4, 2), (3, 5)]
 
 
 def tasks_with_features(states, dimension, behaviour=None, size=TASKS):
@@ -36,23 +34,6 @@ def assert_averages(context, columns):
     expected = naive.averages(columns[:d].T, columns[d:-1].T / GAMMA, columns[-1])
     for name, value in expected.items():
         np.testing.assert_allclose(getattr(context, name), value, atol=ROUNDING * 10, err_msg=name)
-
-
-@pytest.mark.parametrize(("states", "dimension"), SIZES)
-def test_averages_of_steps_equal_naive(states, dimension):
-    rng = np.random.default_rng(1)
-    features, path = rng.normal(size=(states, dimension)), rng.integers(0, states, 12)
-    reward = rng.normal(size=states)
-    columns = naive.columns_of_features(features, path[:-1], path[1:], reward[path[:-1]], GAMMA)
-    np.testing.assert_array_equal(sampled_columns(path, reward, GAMMA, features), columns)
-    mixed = rng.permutation(11)
-    for context in (
-        Context.from_trajectory(path, reward[path[:-1]], features=features),
-        Context.from_features(features[path[:-1]], features[path[1:]], reward[path[:-1]]),
-        Context.from_transitions(path[:-1][mixed], reward[path[:-1]][mixed], path[1:][mixed], features=features),
-    ):
-        assert_averages(context, columns)
-        assert context.dimension == dimension and context.length == 11
 
 
 @pytest.mark.parametrize("weighted", [False, True])

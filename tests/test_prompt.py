@@ -59,20 +59,29 @@ def test_a_joint_prompt_ends_with_all_queries(tasks, paths):
         np.testing.assert_array_equal(joint[..., s - STATES], ictd.prompts_of(columns)[:, s, :, -1])
 
 
-@pytest.mark.parametrize("length", [1, 7])
-def test_averages_of_steps_equal_naive(length):
+@pytest.mark.parametrize("length", [1, 11])
+@pytest.mark.parametrize(("states", "dimension"), [(STATES, None), (4, 2), (3, 5)])
+def test_averages_of_steps_equal_naive(length, states, dimension):
     """Rewards are random, and those of a context given by shares are functions of the state."""
     rng = np.random.default_rng(length)
-    states, rewards = rng.integers(0, STATES, (2, length + 1)), rng.normal(size=(2, length))
-    reward = rng.normal(size=(2, STATES))
-    contexts = Context.from_trajectory(states, rewards, STATES)
-    of_shares = Context.of_shares(length, naive.transition_counts(states, [length] * 2, STATES) / length, reward)
-    for i in range(2):
-        features = np.eye(STATES)[states[i]]
-        expected = naive.averages(features[:-1], features[1:], rewards[i]) | {"length": length}
-        assert_averages(context_of(contexts, i), expected)
-        expected = naive.averages(features[:-1], features[1:], reward[i, states[i, :-1]]) | {"length": length}
-        assert_averages(context_of(of_shares, i), expected)
+    path, rewards, reward = rng.integers(0, states, length + 1), rng.normal(size=length), rng.normal(size=states)
+    features = rng.normal(size=(states, dimension)) if dimension else np.eye(states)
+    given = {"features": features} if dimension else {"n": states}
+    now, following, mixed = path[:-1], path[1:], rng.permutation(length)
+    contexts = [
+        Context.from_trajectory(path, rewards, **given),
+        Context.from_features(features[now], features[following], rewards),
+        Context.from_transitions(now[mixed], rewards[mixed], following[mixed], **given),
+    ]
+    expected = {"length": length, "dimension": features.shape[1]}
+    for context in contexts:
+        assert_averages(context, expected | naive.averages(features[now], features[following], rewards))
+    counts = naive.transition_counts([path], [length], states)[0]
+    of_shares = Context.of_shares(length, counts / length, reward)
+    of_shares = of_shares.with_features(features) if dimension else of_shares
+    assert_averages(of_shares, expected | naive.averages(features[now], features[following], reward[now]))
+    columns = naive.columns_of_features(features, now, following, reward[now], DISCOUNT)
+    np.testing.assert_array_equal(ictd.sampled_columns(path, reward, DISCOUNT, features), columns)
 
 
 def test_averages_of_enumerated_contexts_equal_naive(tasks):

@@ -29,8 +29,6 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
         "modules/papermill.py": mark("PYTHONPATH"),
         home / ".local/lib/python3.11/site-packages/papermill.py": mark("user site"),
         home / ".config/matplotlib/matplotlibrc": ugly,
-        home / ".ipython/profile_default/startup/00.py": mark("startup file of IPython"),
-        "jupyter/kernels/python3/kernel.json": '{"argv": ["false"], "display_name": "", "language": "python"}',
         "jupyter/nbconvert/templates/classic/base.html.j2": "not the page",
     }
     for name, text in files.items():
