@@ -96,7 +96,7 @@ def test_files_that_a_checker_compares_exist(smoke):
     """Those of codecheck.yml and docs/results.md."""
     checked = [item["file"] for item in load_yaml(ROOT / "codecheck.yml")["manifest"]]
     shown = set(re.findall(r"`results/([\w/]+\.\w+)`", text_of("docs/results.md")))
-    assert len(checked) == len(set(checked)) and len(shown) > 10
+    assert len(checked) == len(set(checked)) > 10 and shown
     for name in {*(shown - {"NAME/NAME.html"}), *(file.removeprefix("results/") for file in checked)}:
         assert (smoke / "results-smoke" / name).exists(), name
 
