@@ -152,15 +152,10 @@ def needs(claim: dict) -> str:
     return f"{claim['relation']} {threshold}"
 
 
-def measure(claim: dict) -> str:
-    """What a test measures, in words: MEASURED, or else the name of the test."""
-    name = claim["id"].split("/")[0]
-    return MEASURED.get(name) or words(name)
-
-
 def outcome(claim: dict) -> str:
-    """What a test measures, its value with the interval, and what it needs unless the value says so."""
-    said = f"{measure(claim)}: {measured(claim)}"
+    """What a test measures (MEASURED, or its name), its value, and what it needs unless the value says so."""
+    name = claim["id"].split("/")[0]
+    said = f"{MEASURED.get(name) or words(name)}: {measured(claim)}"
     return said if needs(claim) == "better" else f"{said}; needs {needs(claim)}"
 
 
