@@ -747,7 +747,8 @@ def test_errors_of_own_chains_are_those_of_the_library(v8, transition, reward):
     found, warnings, _ = check_own(v8, matrix, " ".join(map(str, reward)).replace("inf", "Infinity"))
     with pytest.raises(ValueError) as error:
         ictd.Tasks(transition, reward)
-    assert found == [str(error.value).replace("; if the rest ends an episode, give episodic=True, which environments cannot", "")]
+    episodes = "; if the rest ends an episode, give episodic=True, which environments cannot"
+    assert found == [str(error.value).replace(episodes, "")]
     assert warnings == []
 
 
