@@ -43,9 +43,9 @@ def main(
     other_settings : str, the names of the settings that are not the paper's
     article : Path of the PDF
 
-    Raises a ValueError if the article asks for something of the paper's part that does not exist, or if Typst warns.  In
-    the place of numbers of studies that did not run or ran with earlier code, and of those that other settings do not
-    give, the article says so.
+    Raises a ValueError if the article asks for something of the paper's part that does not exist, or if Typst warns.
+    In the place of numbers of studies that did not run or ran with earlier code, and of those that other settings do
+    not give, the article says so.
     """
     numbers, tables = _numbers_and_tables(folder, [*studies])
     pages = {page.stem: load_text(page) for page in documents}
