@@ -22,6 +22,7 @@ LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
 METHODS = ("theta_td", "lstd", "zero", "constant")
 NAMED = {"td": "multi-task TD", "mc": "multi-task MC"}
 STATES = (4, 3, 5, 2)
+PATTERN = ["pattern", "pattern_low", "pattern_high"]
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,7 @@ def tables():
         "over_tasks": numbered(methods | {"context_length": [0, *LENGTHS]}, ["median"]),
         "learning": learning.assign(cosine=2 * learning["cosine"] - 1),
         "mean_entries": pd.concat(entries),
+        "mean_weights": numbered(cells, PATTERN),
     }
 
 
@@ -152,15 +154,18 @@ def test_weights_are_mapped_by_setting_and_algorithm(tables, drawn):
             (image,) = shown_in.images
             np.testing.assert_allclose(image.get_array(), whole[part] / np.abs(whole).max())
             assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
-        assert strip.get_xlabel() == ("1 of 4 diverged" if algo in NAMED and n == 3 else "")
+        below = "{pattern:.3f} ({pattern_low:.3f}, {pattern_high:.3f})"
+        below += "\n1 of 4 diverged" if n == 3 else ""
+        measured = where(tables["mean_weights"], algo=algo, states=n).to_dict("records")
+        assert strip.get_xlabel() == "".join(below.format(**row) for row in measured)
         assert panel.get_ylabel() == (f"$n = {n}$" if algo == "theta_td" else "")
-    cells = {"a": [Cell("td", "boyan", 4, 6)]}
-    zero = weight_maps.weight_maps(cells, tables["mean_entries"].assign(mean=0.0), tables["weights"])
+    cells, measured = {"a": [Cell("td", "boyan", 4, 6)]}, tables["mean_weights"]
+    zero = weight_maps.weight_maps(cells, tables["mean_entries"].assign(mean=0.0), measured, tables["weights"])
     assert (zero.axes[1].images[0].get_array() == 0).all()
     lost = diverged(tables, ["mean"])
-    empty = weight_maps.weight_maps(cells, lost["mean_entries"], lost["weights"])
+    empty = weight_maps.weight_maps(cells, lost["mean_entries"], measured, lost["weights"])
     assert empty.axes[1].images[0].get_array().mask.all()
-    assert empty.axes[1].child_axes[0].get_xlabel() == "4 of 4 diverged"
+    assert empty.axes[1].child_axes[0].get_xlabel().endswith("\n4 of 4 diverged")
 
 
 @pytest.mark.parametrize(("draw", "layout"), [(line_diagram, "line"), (circle_diagram, "circle")])
@@ -260,7 +265,7 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
     panels = style.panels_of(cells, vary)
     for figure in (
         msve_curves.msve_curves(panels, msve.assign(msve=1e9 * msve["msve"]), baselines, over_tasks, weights),
-        weight_maps.weight_maps(panels, entries, weights),
+        weight_maps.weight_maps(panels, entries, of_cells(PATTERN), weights),
         learning_curves.learning_curves(learning, weights, cells[0]),
     ):
         check_border(figure, tmp_path)

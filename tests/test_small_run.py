@@ -349,6 +349,9 @@ def test_claims_and_pages_are_made_from_the_tables(run, metrics):
     text = " ".join(Page(run / "tables/summary.html").text.split())
     counts = counted(sentences)
     assert in_one_sentence(counts) in text and sum(counts.values()) < len(sentences) == len(rows["claims"])
+    names = ("beats_zero", "beats_constant")
+    below = [sum(verdicts[f"{name}/{cell}"] == "holds" for cell in CELLS) for name in names]
+    assert f"predicting zero in {below[0]} of 6 cells" in text and f"for all states in {below[1]}." in text
     assert "1 statements and steps of the theory, 1 hold" in text and "pretrained 18 looped" in text
     for sentence in sentences:
         is_listed = sentence["kind"] == "claim" and sentence["verdict"] != "holds"

@@ -421,12 +421,13 @@ def order(results):
     import matplotlib.pyplot as plt
 
     from ictd.report.figures.style import LINES, WIDTH
+    from ictd.report.figures.weight_maps import MAP
 
     cell = results["runs"][results["main_cell"]]
     made, axes = plt.subplot_mosaic([[*KINDS], ["error"] * 2], figsize=(WIDTH, 4.8), height_ratios=[1.2, 1])
     for kind, A in zip(KINDS, cell["A"], strict=True):
         mean = shortest_identifiable(A, results["discount"]).mean(axis=0)
-        drawn = axes[kind].imshow(mean / np.abs(mean).max(), cmap="RdBu_r", vmin=-1, vmax=1)
+        drawn = axes[kind].imshow(mean / np.abs(mean).max(), cmap=MAP, vmin=-1, vmax=1)
         axes[kind].set(title=f"trained on\n{kind} tasks", xticks=[], yticks=[])
     made.colorbar(drawn, ax=axes["relabelled"], label="A / largest entry", ticks=[-1, 0, 1], shrink=0.8)
     lower = axes["error"]

@@ -17,17 +17,20 @@ OPACITY = ((0, (BLUE, 1)), (0.5, (BLUE, 0)), (0.5, (RED, 0)), (1, (RED, 1)))
 MAP = LinearSegmentedColormap.from_list("signs", [(place, to_rgba(*colour)) for place, colour in OPACITY])
 
 
-def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weights: pd.DataFrame) -> Figure:
+def weight_maps(
+    panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, mean_weights: pd.DataFrame, weights: pd.DataFrame
+) -> Figure:
     """Draw one row per setting: theta^TD, then for each algorithm the mean over trials, each matrix scaled.
 
-    A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Trials that diverged are
-    left out of the mean and counted below the panel.
+    A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Below the panel stands the
+    squared cosine of the mean identifiable A and theta^TD, with its interval.  Trials that diverged are left out of the
+    mean and counted below it.
 
     Parameters
     ----------
     panels : dict
         For each title the cells to show, which differ in their algorithm.
-    mean_entries, weights : tables of ``ictd.report.result_tables``
+    mean_entries, mean_weights, weights : tables of ``ictd.report.result_tables``
     """
     algos = [cell.algo for cell in next(iter(panels.values()))]
     rows, columns = len(panels), len(algos) + 1
@@ -38,17 +41,21 @@ def weight_maps(panels: dict[str, list[Cell]], mean_entries: pd.DataFrame, weigh
         line[0].set_ylabel(title.replace(", $n", ",\n$n"))
         _draw_map(line[0], theta_td(cells[0].states), "")
         for axes, cell in zip(line[1:], cells, strict=True):
+            (measured,) = rows_with(mean_weights, **cell._asdict()).itertuples()
+            share = f"{measured.pattern:.3f} ({measured.pattern_low:.3f}, {measured.pattern_high:.3f})"
             diverged = rows_with(weights, **cell._asdict())["diverged_at"] > 0
-            image = _draw_map(axes, mean_weights(mean_entries, cell), diverged_note(diverged))
+            note = f"{share}\n{diverged_note(diverged)}".strip()
+            image = _draw_map(axes, entries_of(mean_entries, cell), note)
     names = [r"$\theta^{\mathrm{TD}}$", *(NAMES[algo] for algo in algos)]
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
-    bar.set_label("entries scaled to [-1, 1]; strip: last row of $P$", fontsize=8)
+    shown = "entries scaled to [-1, 1]; strip: last row of $P$\nbelow: squared cosine of identifiable $A$"
+    bar.set_label(shown, fontsize=8)
     return figure
 
 
-def mean_weights(mean_entries: pd.DataFrame, cell: Cell) -> Weights:
+def entries_of(mean_entries: pd.DataFrame, cell: Cell) -> Weights:
     """Mean weights of a cell at the end of pretraining."""
     entries = rows_with(mean_entries, **cell._asdict())
     last = rows_with(entries, tasks_seen=entries["tasks_seen"].max())
