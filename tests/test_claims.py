@@ -139,6 +139,7 @@ def test_verdicts_in_words():
     assert corrected == "holds in all 2 cells; it holds in 1 after correction for multiple testing"
     words = {
         "mc-boyan-3-30": "MC, Boyan's chain, n = 3, L = 30", "loop-3": "Loop, n = 3", "all": "all",
+        "3-30": "n = 3, L = 30", "circulant-td-loop-5-30": "circulant, TD, Loop, n = 5, L = 30",
         "td-my_ring-3-30-each step-20 steps": "TD, my ring, n = 3, L = 30, each step, 20 steps",
         "td grouped-m = 20": "TD grouped, m = 20",
     }  # fmt: skip

@@ -103,12 +103,12 @@ def verdict_in_words(group: list[dict]) -> str:
 
 def in_words(setting: str) -> str:
     """A setting, whose parts are separated by "-", in words, such as "TD, Boyan's chain, n = 5, L = 30"."""
-    place = re.fullmatch(f"{PLACE.pattern}(?:-(.*))?", setting)
-    if not place:
-        return ", ".join(map(_part_in_words, setting.split("-")))
-    algo, env, states, depth, others = place.groups()
-    parts = [algo and words(algo), words(env), f"n = {states}", depth and f"L = {depth}"]
-    return ", ".join(filter(None, [*parts, *map(_part_in_words, (others or "").split("-"))]))
+    # The first parts that are whole numbers are those of states and layers.
+    place = re.fullmatch(r"(?:(.*?)-)??(\d+)(?:-(\d+))?(?:-(.*))?", setting)
+    before, states, depth, after = place.groups(default="") if place else ("", "", "", setting)
+    numbers = [states and f"n = {states}", depth and f"L = {depth}"]
+    parts = [*map(words, before.split("-")), *numbers, *map(_part_in_words, after.split("-"))]
+    return ", ".join(filter(None, parts))
 
 
 def words(name: str) -> str:
