@@ -129,8 +129,8 @@ def test_verdicts_in_words():
     assert [verdict_in_words([one]) for one in (place, other, between)] == ["holds", "refuted", "not shown"]
     assert verdict_in_words([place, other]) == "refuted in 1 of 2 cells: Boyan's chain, n = 5 (0.25)"
     said = (
-        "not shown in 1 of 3 cells: Boyan's chain, n = 3 (1.25, 0.5 to 2); refuted in 1 of 3 cells:"
-        " Boyan's chain, n = 5 (0.25)"
+        "refuted in 1 of 3 cells: Boyan's chain, n = 5 (0.25); not shown in 1 of 3 cells:"
+        " Boyan's chain, n = 3 (1.25, 0.5 to 2)"
     )
     assert verdict_in_words([place, other, between]) == said
     assert verdict_in_words([place, *[other] * LISTED]).count("Boyan's chain, n = 5 (0.25)") == LISTED

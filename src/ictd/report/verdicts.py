@@ -82,7 +82,7 @@ def verdict_in_words(group: list[dict]) -> str:
     place = PLACE.fullmatch(group[0]["setting"])
     places = "cells" if place and place[1] else "settings"
     parts = []
-    for kind in (NOT_SHOWN, REFUTED):
+    for kind in (REFUTED, NOT_SHOWN):
         settings = [claim for claim in group if claim["verdict"] == kind]
         if not settings:
             continue
