@@ -36,7 +36,7 @@ def tables():
     """Result tables of cells with four numbers of states; with three states, one run diverged."""
     cells = {"algo": [*NAMED], "env": ["boyan"], "states": STATES, "depth": [6]}
     runs = cells | {"seed": range(4)}
-    weights = numbered(runs, [])
+    weights = numbered(runs, ["cosine"])
     learning = numbered(runs | {"tasks_seen": TASKS_SEEN}, ["cosine", "online_msve"])
     entries = []
     for n, (matrix, rows) in itertools.product(STATES, (("u", 1), ("A", None))):
@@ -155,7 +155,8 @@ def test_weights_are_mapped_by_setting_and_algorithm(tables, drawn):
             np.testing.assert_allclose(image.get_array(), whole[part] / np.abs(whole).max())
             assert (image.norm.vmin, image.norm.vmax) == (-1, 1)
         below = "{pattern:.3f} ({pattern_low:.3f}, {pattern_high:.3f})"
-        below += "\n1 of 4 diverged" if n == 3 else ""
+        shares = where(tables["weights"], algo=algo, states=n).get("cosine") ** 2
+        below += f"\n{(shares > 0.5).sum()} of 4 trials" + ("\n1 of 4 diverged" if n == 3 else "")
         measured = where(tables["mean_weights"], algo=algo, states=n).to_dict("records")
         assert strip.get_xlabel() == "".join(below.format(**row) for row in measured)
         assert panel.get_ylabel() == (f"$n = {n}$" if algo == "theta_td" else "")
@@ -252,7 +253,7 @@ def test_no_figure_has_ink_on_its_border(algos, vary, settings, lost, tmp_path):
     places = {"states": [states], "depth": [0, *depths], "context_length": LENGTHS}
     baselines = numbered({"method": METHODS, "seed": range(20), **places}, ["msve"])
     over_tasks = numbered({"method": [*NAMED, "zero"], "env": [*envs, "any"], **places}, ["median"])
-    weights = of_cells([], seed=range(20))
+    weights = of_cells(["cosine"], seed=range(20))
     weights["diverged_at"] = 1 * (weights["seed"] < lost)
     msve = of_cells(["msve"], seed=range(20), context_length=LENGTHS)
     learning = of_cells(["cosine", "online_msve"], seed=range(20), tasks_seen=[1, 20_000])

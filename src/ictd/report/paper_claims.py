@@ -272,7 +272,7 @@ def layer_converges(tables):
         yield cell, Trials(trials["converging"])
 
 
-@claim(">", 0.8, shown="learning", unit="%")
+@claim(">", 0.8, shown=WEIGHT_FIGURES, unit="%")
 def consistent(tables):
     """The pattern emerges in single trials.
 

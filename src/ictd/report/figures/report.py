@@ -115,7 +115,8 @@ def figure_02(tables, run):
     are scaled to [-1, 1] by the largest absolute entry of each matrix. Lines separate the blocks of size n. The maps
     show A as trained. The verdicts are on the identifiable A, without directions that change no output, which lie
     mostly in the lower half. The numbers below a map are the squared cosine of the mean identifiable A and in-context
-    TD, with its 95% interval: the pattern emerges if both are above one half.
+    TD, with its 95% interval, and the number of trials in which it is above one half. The pattern emerges if the
+    interval is above one half.
     """
     return _weight_maps(tables, run)
 

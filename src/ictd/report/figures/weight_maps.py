@@ -7,6 +7,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 
 from ictd.pipeline.grid import Cell
+from ictd.report.claim import has_pattern
 from ictd.report.figures.style import NAMES, WIDTH, diverged_note
 from ictd.report.tables import rows_with
 from ictd.transformer import Weights, theta_td
@@ -23,8 +24,8 @@ def weight_maps(
     """Draw one row per setting: theta^TD, then for each algorithm the mean over trials, each matrix scaled.
 
     A map is Q, and the strip below it the last row [u, 1] of P, whose other rows are zero.  Below the panel stands the
-    squared cosine of the mean identifiable A and theta^TD, with its interval.  Trials that diverged are left out of the
-    mean and counted below it.
+    squared cosine of the mean identifiable A and theta^TD with its interval, and the number of trials that have the
+    pattern.  Trials that diverged are left out of the mean and counted, too.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def weight_maps(
     algos = [cell.algo for cell in next(iter(panels.values()))]
     rows, columns = len(panels), len(algos) + 1
     figure, grid = plt.subplots(
-        rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 1.7 * rows + 0.8), layout="compressed"
+        rows, columns, squeeze=False, figsize=(WIDTH / 3 * columns, 1.85 * rows + 0.8), layout="compressed"
     )
     for line, (title, cells) in zip(grid, panels.items(), strict=True):
         line[0].set_ylabel(title.replace(", $n", ",\n$n"))
@@ -43,14 +44,17 @@ def weight_maps(
         for axes, cell in zip(line[1:], cells, strict=True):
             (measured,) = rows_with(mean_weights, **cell._asdict()).itertuples()
             share = f"{measured.pattern:.3f} ({measured.pattern_low:.3f}, {measured.pattern_high:.3f})"
-            diverged = rows_with(weights, **cell._asdict())["diverged_at"] > 0
-            note = f"{share}\n{diverged_note(diverged)}".strip()
+            trials = rows_with(weights, **cell._asdict())
+            good = f"{has_pattern(trials['cosine']).sum()} of {len(trials)} trials"
+            note = f"{share}\n{good}\n{diverged_note(trials['diverged_at'] > 0)}".strip()
             image = _draw_map(axes, entries_of(mean_entries, cell), note)
     names = [r"$\theta^{\mathrm{TD}}$", *(NAMES[algo] for algo in algos)]
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
     bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
-    shown = "entries scaled to [-1, 1]; strip: last row of $P$\nbelow: squared cosine of identifiable $A$"
+    shown = (
+        "entries scaled to [-1, 1]; strip: last row of $P$\nbelow: squared cosine of identifiable $A$; trials above 0.5"
+    )
     bar.set_label(shown, fontsize=8)
     return figure
 
