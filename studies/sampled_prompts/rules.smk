@@ -85,6 +85,8 @@ use rule step as sampled_prompts_results with:
     pathvars:
         job="sampled_prompts_results",
     localrule: True
+    conda:
+        f"{ENVS}/studies.yaml"
 
 
 rule sampled_prompts:

@@ -92,7 +92,7 @@ def summary(tables, run):
     }
     counts = [f"{number:,} {word}{'s' if number > 1 else ''}" for word, number in numbers.items()]
     tests = by_name(run["claims"])
-    below_zero, below_constant = (holding(tests[name]) for name in ("beats_zero", "beats_constant"))
+    below_zero, below_constant = (holding(tests.get(name, [])) for name in ("beats_zero", "beats_constant"))
     return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
 {difference_from_paper(settings, run["schema"])}</p>
