@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.config import variants
+from ictd.pipeline.grid import variants
 from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.statistics import bootstrap

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.config import variants
-from ictd.pipeline.grid import cells
+from ictd.pipeline.grid import cells, variants
 from ictd.report.claim import Trials
 from ictd.report.study import claim, figure, numbers, table
 from ictd.report.tables import rows_with

@@ -1,7 +1,6 @@
 """The settings of pretraining, and the places where weights are evaluated, from the configuration."""
 
-from ictd.pipeline.config import variants
-from ictd.pipeline.grid import cells, main_setting
+from ictd.pipeline.grid import cells, main_setting, variants
 
 FORMATS = ("step", "grouped", "enumerated")
 

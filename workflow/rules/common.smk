@@ -26,8 +26,8 @@ sys.path.insert(0, SOURCE)
 # Rules of studies import the studies' modules.
 sys.path.append(str(ROOT.resolve()))
 
-from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names, variants
-from ictd.pipeline.grid import cells, main_setting, seed_ranges
+from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names
+from ictd.pipeline.grid import cells, main_setting, seed_ranges, variants
 from ictd.pipeline.rules import Steps, registered, use_own_python
 from ictd.storage import file_digest
 

@@ -113,11 +113,6 @@ def merged(defaults, given):
     return defaults | given | common
 
 
-def variants(main: dict, changes: list[dict]) -> dict[str, dict]:
-    """Settings by name: for each of some changes, which have a key "name", the main settings with these changes."""
-    return {change["name"]: main | {key: change[key] for key in change if key != "name"} for change in changes}
-
-
 def differences(settings: dict, own: dict, section: str = "") -> list[str]:
     """Keys of the settings whose values differ from one's own; keys of mappings are joined by dots.
 

@@ -108,3 +108,8 @@ def seeds_of(text: str) -> range:
     if first > last or last >= 2**63:
         raise ValueError(f"seeds is {text!r}; give first-last, such as 0-19.")
     return range(first, last + 1)
+
+
+def variants(main: dict, changes: list[dict]) -> dict[str, dict]:
+    """Settings by name: for each of some changes, which have a key "name", the main settings with these changes."""
+    return {change["name"]: main | {key: change[key] for key in change if key != "name"} for change in changes}

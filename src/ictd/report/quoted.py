@@ -150,7 +150,7 @@ def beside_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
             for column, extreme in (("least", min), ("greatest", max)):
                 row[column] = measured(extreme(finite, key=lambda claim: claim["value"])) if finite else ""
             rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["test", "verdict", "needs", "least", "greatest"])
 
 
 def accuracy_table(over_tasks: pd.DataFrame, main: tuple) -> pd.DataFrame:

@@ -4,7 +4,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from ictd.pipeline.config import load_yaml, variants
+from ictd.pipeline.config import load_yaml
+from ictd.pipeline.grid import variants
 from ictd.pipeline.provenance import PROJECT
 from ictd.report.claim import statements_in
 from ictd.report.study import Shown
