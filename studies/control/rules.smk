@@ -57,6 +57,8 @@ use rule step as control_results with:
     pathvars:
         job="control_results",
     localrule: True
+    conda:
+        f"{ENVS}/studies.yaml"
 
 
 rule control:
