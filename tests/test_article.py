@@ -40,6 +40,9 @@ Not this.
 """
 
 
+DID_NOT_RUN = {"control": "", "features": ""}
+
+
 @pytest.fixture
 def results(tmp_path):
     """A folder of results of the paper's part and of one study."""
@@ -62,7 +65,9 @@ def written(results, text=TEXT, studies=("control",), other_settings=""):
     save_text(page, PAGE)
     save_text(bibliography, "")
     made = results / "article.pdf"
-    article.main(source, bibliography, [page], results, dict.fromkeys(studies, ""), other_settings, made)
+    article.main(
+        source, bibliography, [page], results, DID_NOT_RUN | dict.fromkeys(studies, "digest"), other_settings, made
+    )
     return " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(made).pages).split())
 
 
@@ -104,6 +109,18 @@ def test_what_did_not_run_is_said(results):
 def test_what_the_results_do_not_have_is_an_error(results, found, replaced, said):
     with pytest.raises(ValueError, match=said):
         written(results, TEXT.replace(found, replaced))
+
+
+def test_jobs_of_a_study_that_did_not_end_are_no_time_of_the_paper(results):
+    save_table(results / "benchmarks/features_pretrain/td.tsv", pd.DataFrame({"cpu_time": [600.0]}))
+    text = TEXT.replace(
+        "Other settings:", 'It took #n("minutes:.1f"), #n("control.minutes:.1f"), #n("features.minutes:.1f").'
+    )
+    assert f"It took 1.0, 0.0, {ABSENT}." in written(results, text)
+
+
+def test_results_of_a_study_from_earlier_code_do_not_fail(results):
+    assert f"in the study {ABSENT}" in written(results, TEXT.replace('"control.error', '"control.other'))
 
 
 def test_markdown_that_cannot_be_shown_is_an_error():
@@ -148,7 +165,7 @@ def submitted(tmp_path, monkeypatch):
         documents = [ROOT / "docs/theory.md", ROOT / "docs/results.md"]
         made = tmp_path / "article.pdf"
         bibliography = ROOT / "report/references.bib"
-        article.main(source, bibliography, documents, tmp_path / "results", dict.fromkeys(studies, ""), "", made)
+        article.main(source, bibliography, documents, tmp_path / "results", dict.fromkeys(studies, "digest"), "", made)
         return [" ".join(sheet.extract_text().split()) for sheet in PdfReader(made).pages]
 
     return make

@@ -39,7 +39,7 @@ def main(
     source, bibliography : Paths of the article's text and of its bibliography in BibTeX
     documents : list of Path, the pages of the documentation from which the article takes sections
     folder : Path of the results, with a folder for each study
-    studies : dict, digests of the results of the studies that ran, by their names
+    studies : dict, digests of the results of studies by their names, empty for studies that did not run
     other_settings : str, the names of the settings that are not the paper's
     article : Path of the PDF
 
@@ -47,7 +47,8 @@ def main(
     In the place of numbers of studies that did not run or ran with earlier code, and of those that other settings do
     not give, the article says so.
     """
-    numbers, tables = _numbers_and_tables(folder, [*studies])
+    ran = [name for name, digest in studies.items() if digest]
+    numbers, tables = _numbers_and_tables(folder, ran, [*studies])
     pages = {page.stem: load_text(page) for page in documents}
     text = load_text(source)
 
@@ -66,7 +67,7 @@ def main(
         "sections": {
             f"{page} {heading}": as_typst(_section(pages[page], heading)) for page, heading in SECTION.findall(text)
         },
-        "studies": [*studies],
+        "studies": ran,
         "other_settings": other_settings,
     }
     with tempfile.TemporaryDirectory() as temporary:
@@ -74,7 +75,7 @@ def main(
         shutil.copy(source, root)
         shutil.copy(bibliography, root)
         (root / "made.json").write_text(json.dumps(made), encoding="utf-8")
-        for name in ["", *studies]:
+        for name in ["", *ran]:
             shutil.copytree(folder / name / "figures", root / "figures" / name, dirs_exist_ok=True)
         with replacing(article) as output:
             _, warnings = typst.compile_with_warnings(
@@ -84,11 +85,13 @@ def main(
         raise ValueError(f"{source}: {warnings[0].message}.")
 
 
-def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
-    """Numbers, and tables as Typst's markup, of the paper's part and of studies, by their names in pages."""
-    numbers = of_claims(load_json(results / "theory/claims.json")) | _minutes(results / "benchmarks", studies)
+def _numbers_and_tables(results: Path, ran: list[str], studies: list[str]) -> tuple[dict, dict]:
+    """Numbers, and tables as Typst's markup, of the paper's part and of studies that ran, by their names in pages."""
+    minutes = _minutes(results / "benchmarks", studies)
+    numbers = of_claims(load_json(results / "theory/claims.json"))
+    numbers |= {name: minutes[name] for name in ["minutes", *(f"{study}.minutes" for study in ran)]}
     tables = {}
-    for name in ["", *studies]:
+    for name in ["", *ran]:
         values, frames = quoted(results / name, f"{name}." if name else "")
         numbers |= values
         tables |= {key: as_typst(as_markdown(frame)) for key, frame in frames.items()}
