@@ -40,9 +40,6 @@ Not this.
 """
 
 
-DID_NOT_RUN = {"control": "", "features": ""}
-
-
 @pytest.fixture
 def results(tmp_path):
     """A folder of results of the paper's part and of one study."""
@@ -65,9 +62,7 @@ def written(results, text=TEXT, studies=("control",), other_settings=""):
     save_text(page, PAGE)
     save_text(bibliography, "")
     made = results / "article.pdf"
-    article.main(
-        source, bibliography, [page], results, DID_NOT_RUN | dict.fromkeys(studies, "digest"), other_settings, made
-    )
+    article.main(source, bibliography, [page], results, dict.fromkeys(studies, "digest"), other_settings, made)
     return " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(made).pages).split())
 
 

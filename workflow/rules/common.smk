@@ -42,8 +42,9 @@ PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
 # The article shows the studies that have run, and does not run them.
 RAN = {
-    name: file_digest(RESULTS / name / "numbers.csv") if (RESULTS / name / "numbers.csv").exists() else ""
+    name: file_digest(RESULTS / name / "numbers.csv")
     for name in STUDIES
+    if (RESULTS / name / "numbers.csv").exists()
 }
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 ENVS = (ROOT / "envs").resolve()

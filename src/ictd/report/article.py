@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import typst
 
+from ictd.pipeline.provenance import PROJECT
 from ictd.report.numbers import ABSENT, as_markdown, of_claims, quoted
 from ictd.report.typst_markup import as_typst
 from ictd.storage import load_json, load_text, replacing
@@ -39,7 +40,7 @@ def main(
     source, bibliography : Paths of the article's text and of its bibliography in BibTeX
     documents : list of Path, the pages of the documentation from which the article takes sections
     folder : Path of the results, with a folder for each study
-    studies : dict, digests of the results of studies by their names, empty for studies that did not run
+    studies : dict, digests of the results of the studies that ran, by their names
     other_settings : str, the names of the settings that are not the paper's
     article : Path of the PDF
 
@@ -47,8 +48,7 @@ def main(
     In the place of numbers of studies that did not run or ran with earlier code, and of those that other settings do
     not give, the article says so.
     """
-    ran = [name for name, digest in studies.items() if digest]
-    numbers, tables = _numbers_and_tables(folder, ran, [*studies])
+    numbers, tables = _numbers_and_tables(folder, [*studies])
     pages = {page.stem: load_text(page) for page in documents}
     text = load_text(source)
 
@@ -67,7 +67,7 @@ def main(
         "sections": {
             f"{page} {heading}": as_typst(_section(pages[page], heading)) for page, heading in SECTION.findall(text)
         },
-        "studies": ran,
+        "studies": [*studies],
         "other_settings": other_settings,
     }
     with tempfile.TemporaryDirectory() as temporary:
@@ -75,7 +75,7 @@ def main(
         shutil.copy(source, root)
         shutil.copy(bibliography, root)
         (root / "made.json").write_text(json.dumps(made), encoding="utf-8")
-        for name in ["", *ran]:
+        for name in ["", *studies]:
             shutil.copytree(folder / name / "figures", root / "figures" / name, dirs_exist_ok=True)
         with replacing(article) as output:
             _, warnings = typst.compile_with_warnings(
@@ -85,13 +85,11 @@ def main(
         raise ValueError(f"{source}: {warnings[0].message}.")
 
 
-def _numbers_and_tables(results: Path, ran: list[str], studies: list[str]) -> tuple[dict, dict]:
-    """Numbers, and tables as Typst's markup, of the paper's part and of studies that ran, by their names in pages."""
-    minutes = _minutes(results / "benchmarks", studies)
-    numbers = of_claims(load_json(results / "theory/claims.json"))
-    numbers |= {name: minutes[name] for name in ["minutes", *(f"{study}.minutes" for study in ran)]}
+def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
+    """Numbers, and tables as Typst's markup, of the paper's part and of studies, by their names in pages."""
+    numbers = of_claims(load_json(results / "theory/claims.json")) | _minutes(results / "benchmarks", studies)
     tables = {}
-    for name in ["", *ran]:
+    for name in ["", *studies]:
         values, frames = quoted(results / name, f"{name}." if name else "")
         numbers |= values
         tables |= {key: as_typst(as_markdown(frame)) for key, frame in frames.items()}
@@ -100,12 +98,14 @@ def _numbers_and_tables(results: Path, ran: list[str], studies: list[str]) -> tu
 
 def _minutes(benchmarks: Path, studies: list[str]) -> dict[str, float]:
     """Processor time of the jobs of the paper's part, ``minutes``, and of each study, ``STUDY.minutes``."""
-    minutes = dict.fromkeys(["minutes", *(f"{name}.minutes" for name in studies)], 0.0)
+    # Jobs of studies that did not end are not the paper's.
+    known = [rules.parent.name for rules in PROJECT.glob("studies/*/rules.smk")]
+    minutes = dict.fromkeys(["minutes", *(f"{name}.minutes" for name in {*known, *studies})], 0.0)
     for path in benchmarks.rglob("*.tsv"):
         job = path.relative_to(benchmarks).parts[0]
-        part = next((f"{name}.minutes" for name in studies if job.startswith(f"{name}_")), "minutes")
+        part = next((f"{name}.minutes" for name in known if job.startswith(f"{name}_")), "minutes")
         minutes[part] += pd.read_csv(path, sep="\t")["cpu_time"].sum() / 60
-    return minutes
+    return {name: minutes[name] for name in ["minutes", *(f"{study}.minutes" for study in studies)]}
 
 
 def _section(page: str, heading: str) -> str:
