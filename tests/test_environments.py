@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from ictd import mrp
 from ictd.pipeline import config, environments
 from ictd.pipeline.config import load_config
 from ictd.pipeline.environments import environment_digest, load_environments
-from ictd.pipeline.provenance import options_digest
-from ictd.pipeline.rules import JOBS, Steps
-from ictd.storage import load_json
+from ictd.pipeline.rules import Steps
+from ictd.storage import file_digest
 
 RING = """
 import numpy as np
@@ -75,18 +73,16 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
     load_environments([str(ring)])
     monkeypatch.chdir(ring.parent)
     settings = load_config({"envs": ["boyan", "ring"]}, ROOT)
-    workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False, touch=False)
 
     def digests() -> list[str]:
         environment_digest.cache_clear()
-        JOBS.clear()
-        step = Steps(settings, "src", workflow)
+        step = Steps(settings, "src")
         tasks = step("ictd.steps.tasks", tasks=settings["tasks"])
         unseen = step("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
         family = step("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
         cells = [{"env": env, "states": "4", "seeds": "0-1"} for env in ("boyan", "ring")]
         files = [*map(tasks, cells), unseen({}), family({})]
-        return [options_digest(load_json(Path(file))) for file in files]
+        return [file_digest(Path(file)) for file in files]
 
     first = digests()
     ring.write_text(text + "\n# A comment.\n")

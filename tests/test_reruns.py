@@ -222,7 +222,7 @@ def downstream(said) -> dict[str, set[str]]:
 
 def options_of(folder: Path) -> dict[str, dict]:
     """Contents of the options files of a dry run, by their names."""
-    options = folder / ".snakemake/options/results-smoke/options"
+    options = folder / "results-smoke/options"
     return {str(path.relative_to(options)): load_json(path) for path in sorted(options.rglob("*.json"))}
 
 

@@ -5,7 +5,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from projects import ROOT
@@ -13,7 +12,7 @@ from snakemake.iocontainers import Namedlist
 
 from ictd.pipeline import provenance, runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import JOBS, Steps, main_parameters
+from ictd.pipeline.rules import Steps, main_parameters
 from ictd.storage import load_json
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -38,9 +37,7 @@ class Rule:
     """A rule that runs a step, with the functions that Snakemake calls for a job."""
 
     def __init__(self, *arguments, **given):
-        JOBS.clear()
-        workflow = SimpleNamespace(is_main_process=True, executor_plugin=1, dryrun=False, touch=False)
-        self.step = Steps(CONFIG | {"results": "r"}, "src", workflow)
+        self.step = Steps(CONFIG | {"results": "r"}, "src")
         self.options = self.step(*arguments, **given)
 
     def command(self, wildcards, output=("r/a.npz",), **files) -> str:
@@ -59,7 +56,6 @@ def written(tmp_path, monkeypatch):
 
     def write(text: str) -> None:
         main_parameters.cache_clear()
-        JOBS.clear()
         (tmp_path / "ours").mkdir(exist_ok=True)
         (tmp_path / "ours/m.py").write_text(text)
 

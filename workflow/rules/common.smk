@@ -61,10 +61,7 @@ except WorkflowError:  # Remote executors have no number of cores.
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
-step = Steps(config, SOURCE, workflow)
-if workflow.is_main_process:
-    with ending_in_a_sentence():
-        step.check_times()
+step = Steps(config, SOURCE)
 
 
 def more_states_first(wildcards):

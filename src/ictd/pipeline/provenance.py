@@ -22,8 +22,6 @@ ENDINGS = (".css", ".html", ".js", ".py")
 JOB_VARIABLE = "ICTD_JOB"
 # The beginning of the record of a job in its log.
 RECORD = '{"options"'
-# The key of an options file that is not compared: the time when it was written.
-WRITTEN = "written"
 # Decorators of functions whose docstring is shown to readers.
 SHOWN = ("claim", "figure", "numbers", "page", "table")
 # Nodes of a syntax tree that may have a docstring.
@@ -92,12 +90,6 @@ def code_digest(part: str) -> str:
     return digest(*(f"{path.name} {without_docstrings(path)}" for path in files_of(part)))
 
 
-@cache
-def source_digest(part: str) -> str:
-    """Compute a digest of the bytes of a part of the code, in a hundredth of the time of ``code_digest``."""
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files_of(part))).hexdigest()[:12]
-
-
 def without_docstrings(path: Path) -> str:
     """The syntax tree of a Python file without docstrings, or the text of another file.
 
@@ -138,11 +130,6 @@ def job_records(logs: Path) -> list[tuple[Path, dict]]:
         with suppress(ValueError):
             found.append((log, json.loads(line)))
     return found
-
-
-def options_digest(content: dict) -> str:
-    """Compute the digest of the content of an options file."""
-    return digest(json.dumps({key: content[key] for key in sorted(content.keys() - {WRITTEN})}, sort_keys=True))
 
 
 def digest(*texts: str) -> str:

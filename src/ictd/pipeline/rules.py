@@ -5,9 +5,9 @@ A step is a module with a function ``main`` that reads files, calls the library 
 read from the syntax tree, without importing the module.
 
 ``Steps`` writes what a step depends on, apart from files that other jobs make, to a file in ``results/options``: values
-of options, and digests of code, texts and environments.  This file is an input of the jobs.  It changes only if its
-content does, so Snakemake runs a job again if something that the job depends on has changed, also if Snakemake's own
-records are lost.
+of options, and digests of code, texts and environments.  This file is an input of the jobs.  It is written only if its
+content changes, so Snakemake runs a job again if something that the job depends on has changed, also if Snakemake's own
+records are lost.  With its records, which have the checksums of small inputs, equal content repeats nothing.
 """
 
 import ast
@@ -15,35 +15,25 @@ import json
 import os
 import shlex
 import sys
-import time
 from collections.abc import Callable
-from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from os.path import commonpath
 from pathlib import Path
 
 from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
 from ictd.pipeline.provenance import (
     JOB_VARIABLE,
-    WRITTEN,
     code_digest,
-    job_records,
     listed,
     module_path,
-    options_digest,
     parts_of,
-    source_digest,
     syntax_tree,
     text_digest,
 )
 from ictd.storage import Unusable, load_json, save_json
 
-# Folder of the options files of dry runs.
-PLANNED = ".snakemake/options"
-# Options files of each of Snakemake's workflows in this process.
-JOBS = {}
-# Seconds by which clocks may differ.
-CLOCK_ERROR = 60
+# Paths that rules give to steps, by the options file: they are not in the file, so that results can be moved.
+GIVEN: dict[str, dict] = {}
 # Types of the parameters of steps.  On the command line a dict and a bool are written as JSON.
 TYPES = ("int", "float", "str", "bool", "dict", "Path")
 
@@ -55,14 +45,11 @@ class Steps:
     ----------
     config : dict, a checked configuration
     source : str, folder that holds the package ``ictd``
-    workflow : Snakemake's workflow
     """
 
-    def __init__(self, config: dict, source: str, workflow):
-        self.config, self.source, self.workflow = config, source, workflow
-        # By the path of an options file: its content, given paths of the step, and digests of the sources.  A workflow
-        # that uses this one as a module may load it several times, and rules of one time may have params of another.
-        self.jobs: dict[str, tuple[dict, dict, dict]] = JOBS.setdefault(id(workflow), {})
+    def __init__(self, config: dict, source: str):
+        self.config, self.source = config, source
+        self.contents: dict[str, dict] = {}  # Of the options files, by their paths.
 
     def __call__(self, module: str, *sections: dict, options_file: str | None = None, **given) -> Callable:
         """Make the input ``options`` of a rule that runs a step: a function of wildcards, as Snakemake takes it.
@@ -105,8 +92,6 @@ class Steps:
         lists = {key: listed(value) for key, value in paths.items()}
         texts = {key: files for key, files in lists.items() if not any(file.is_relative_to(results) for file in files)}
         parts = parts_of(module, [file for files in texts.values() for file in files])
-        # Before the digests of the code: an edit between the two then stops no job.
-        sources = {part: source_digest(part) for part in parts}
         fixed = {
             "step": module,
             "code": {part: code_digest(part) for part in parts},
@@ -131,90 +116,36 @@ class Steps:
                 if "env" in named and "env" in of_rule and len(place) == 1:
                     place.append(of_rule["env"])
             content = fixed | {"environments": envs, "options": values}
-            return self._options_file(f"{results.joinpath('options', *place)}.json", (content, paths, sources))
+            path = f"{results.joinpath('options', *place)}.json"
+            GIVEN[path] = paths
+            return self._options_file(path, content)
 
         return options
 
-    def _options_file(self, path: str, job: tuple[dict, dict, dict]) -> str:
-        """Write an options file if its content changes, and return its path.
-
-        A plan, such as a dry run, writes the new content to another file, which is the input of the planned jobs.  A
-        job that Snakemake sends elsewhere changes no file.
-        """
-        content, planned = job[0], f"{PLANNED}/{path.replace('..', 'parent')}"
-        for known in (path, planned):
-            if self.jobs.get(known, job) != job:
-                raise ValueError(f"Several rules run {content['step']} with other values; give one an options_file.")
-            if known in self.jobs:
-                return known
-        if not self._is_current(path, options_digest(content)):
-            if not self.workflow.is_main_process and Path(path).exists():
-                raise ValueError(f"{path} changed during this run; run snakemake again: finished jobs are kept.")
-            if self.workflow.executor_plugin is None or self.workflow.dryrun:
-                path = planned
-            elif self.workflow.touch and Path(path).exists():
-                raise ValueError(f"{path} has other options, so --touch would keep files that they made.")
+    def _options_file(self, path: str, content: dict) -> str:
+        """Write an options file if its content changes, and return its path."""
+        if path not in self.contents:
             try:
-                self._write(path, content)
-            except OSError as error:
-                raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
-        self.jobs[path] = job
+                stored = load_json(Path(path))
+            except Unusable:
+                stored = None
+            if stored != content:
+                try:
+                    save_json(Path(path), content)
+                except OSError as error:
+                    raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
+        if self.contents.setdefault(path, content) != content:
+            raise ValueError(f"Several rules run {content['step']} with other values; give one an options_file.")
         return path
-
-    def _is_current(self, path: str, wanted: str) -> bool:
-        """Whether an options file has the wanted digest, and no job with other options has ended since it was written.
-
-        Such a job was started by another run in this folder, or its files were copied into it.
-        """
-        logged = self._logged(path) if self.workflow.is_main_process else {}
-        if stored_digest(path) != wanted:
-            return False
-        written = os.stat(path).st_mtime
-        return all(ended <= written for digest, ended in logged.items() if digest != wanted)
-
-    def _write(self, path: str, content: dict) -> None:
-        """Write an options file, or restore the earlier one if no job has ended with the present one."""
-        earlier, wanted = f"{path}.earlier", options_digest(content)
-        if stored_digest(earlier) == wanted and self._logged(path).keys() == {wanted}:
-            os.replace(earlier, path)
-            return
-        if os.path.isfile(path):
-            os.replace(path, earlier)
-        # With the time, the content is another one than before, also for values that were used before.
-        save_json(Path(path), content | {WRITTEN: str(datetime.now())})
-
-    def _logged(self, path: str) -> dict[str, float]:
-        """Digests of an options file in the records of jobs, each with the time when the last such job ended."""
-        return self.logged.get(os.path.relpath(path, self.config["results"]), {})
-
-    @cached_property
-    def logged(self) -> dict[str, dict[str, float]]:
-        """The digests of all options files in the records of jobs, by the name of the options file."""
-        found = {}
-        for log, record in job_records(Path(self.config["results"], "logs")):
-            for name, digest in record["options"].items():
-                found.setdefault(name, {})[digest] = log.stat().st_mtime
-        return found
-
-    def check_times(self) -> None:
-        """Raise a ValueError if a job has ended in the future, because Snakemake compares times."""
-        for name, ended in self.logged.items():
-            if max(ended.values()) > time.time() + CLOCK_ERROR:
-                results = self.config["results"]
-                raise ValueError(
-                    f"{results} has files with times in the future, made with {name}; correct the clock, or give all"
-                    f" files the present time: find {results} -exec touch {{}} +"
-                )
 
     def command(self, wildcards, input, output) -> str:
         """Make the command line of a job: the module of the step, and its options."""
-        path = input.get("options")
-        if path not in self.jobs:
+        if "options" not in input.keys():
             raise ValueError("the rule has no options; give it the input options=step(MODULE).")
-        content, given_paths, _ = self.jobs[path]
+        content = load_json(Path(input.options))
         module = content["step"]
         parameters = main_parameters(module)
-        values = dict(wildcards.items()) | content["options"] | given_paths
+        values = dict(wildcards.items()) | content["options"] | GIVEN[input.options]
         files = dict(output.items()) | {name: file for name, file in input.items() if name != "options"}
         if len(output):
             one_file = len({Path(file).with_suffix("") for file in output}) == 1
@@ -228,15 +159,7 @@ class Steps:
 
     def variables(self, input, output) -> str:
         """Make the prefix of a job's command that sets its environment variables."""
-        content, _, sources = self.jobs[input.options]
-        results = self.config["results"]
-        job = {
-            "results": results,
-            "options": {os.path.relpath(input.options, results): options_digest(content)},
-            "planned": {name: content[name] for name in ("code", "texts", "environments")},
-            "sources": sources,
-            "outputs": [*output],
-        }
+        job = {"results": self.config["results"], "options": input.options, "outputs": [*output]}
         variables = {
             "PYTHONPATH": self.source,
             "PYTHONNOUSERSITE": 1,
@@ -247,15 +170,6 @@ class Steps:
             JOB_VARIABLE: json.dumps(job),
         }
         return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
-
-
-def stored_digest(path: str) -> str | None:
-    """Digest of the content of an options file; None if it is missing or damaged."""
-    try:
-        content = load_json(Path(path))
-    except Unusable:
-        return None
-    return options_digest(content) if isinstance(content, dict) else None
 
 
 @cache

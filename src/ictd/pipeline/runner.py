@@ -25,10 +25,7 @@ from ictd.pipeline.provenance import (
     JOB_VARIABLE,
     PACKAGES,
     PROJECT,
-    code_digest,
     listed,
-    source_digest,
-    text_digest,
 )
 
 LIBRARIES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
@@ -60,8 +57,6 @@ def main() -> None:
         if step is None:
             raise ValueError(f"{module} has no function main, so it is no step.")
         options = vars(parser(module, step).parse_args(words))
-        if job:
-            check_unchanged(job["planned"], job["sources"], options)
         versions = installed_versions()
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
         logger.info("%s", ", ".join(f"{name} {version}" for name, version in versions.items()))
@@ -86,27 +81,6 @@ def main() -> None:
         place = f"{error.filename}: " if error.filename else ""
         advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
         sys.exit(f"error: {place}{error.strerror or error}{advice}.")
-
-
-def check_unchanged(planned: dict, sources: dict[str, str], options: dict) -> None:
-    """Raise a ValueError if something that the step depends on was edited after the run was planned.
-
-    Comments in code do not count.
-
-    Parameters
-    ----------
-    planned : dict of the digests "code", "texts" and "environments" in the options file
-    sources : dict, ``source_digest`` of each part of the code when the run was planned
-    options : dict of the step's options
-    """
-    from ictd.pipeline.environments import environment_digest
-
-    code, texts, environments = planned["code"], planned["texts"], planned["environments"]
-    edited = [part for part in code if source_digest(part) != sources[part] and code_digest(part) != code[part]]
-    edited += [name for name in texts if text_digest(listed(options[name])) != texts[name]]
-    edited += [name for name in environments if environment_digest(name) != environments[name]]
-    if edited:
-        raise ValueError(f"{edited[0]} was edited during this run; run snakemake again: finished jobs are kept.")
 
 
 def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -> dict:
@@ -134,8 +108,8 @@ def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -
             outputs[name_of(path)] = file_digest(path)
     paths = [value for values in options.values() for value in listed(values) if isinstance(value, Path)]
     inputs = [name_of(path) for path in paths if path.is_file() and name_of(path) not in outputs]
-    made = {"options": job["options"], "code": job["planned"]["code"], "versions": versions, "seconds": seconds}
-    return made | {"inputs": inputs, "outputs": outputs}
+    made = {"options": {name_of(job["options"]): file_digest(Path(job["options"]))}, "versions": versions}
+    return made | {"seconds": seconds, "inputs": inputs, "outputs": outputs}
 
 
 def parser(module: str, step: Callable) -> argparse.ArgumentParser:

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from ictd.pipeline.provenance import PROJECT, job_records, options_digest
+from ictd.pipeline.provenance import PROJECT, job_records
 from ictd.storage import file_digest, load_json, save_json
 
 
@@ -33,7 +33,8 @@ def main(folder: Path, logs: Path, files: list[str], pages: list[str], settings:
     if faulty:
         remedy = shlex.join(["rm", *(str(folder / name) for name in faulty)])
         raise ValueError(f"{folder / faulty[0]} {faults[faulty[0]]}; {remedy}, then run snakemake as before.")
-    code = {part: digest for name in made for part, digest in records[name][1]["code"].items()}
+    options = {path for name in made for path in records[name][1]["options"]}
+    code = {part: digest for path in sorted(options) for part, digest in load_json(folder / path)["code"].items()}
     content = {"commit": commit(), "settings": settings, "code": code}
     for kind, names in (("files", files), ("pages", pages)):
         content[kind] = {name: records[name][1]["outputs"][name] for name in sorted(names)}
@@ -63,7 +64,7 @@ def fault(folder: Path, name: str, records: dict, listed: bool) -> str:
     if listed and file_digest(folder / name) != record["outputs"][name]:
         return f"is not the file that its job wrote, according to {log}"
     for options, digest in record["options"].items():
-        if digest != options_digest(load_json(folder / options)):
+        if digest != file_digest(folder / options):
             return f"was made with other options than those in {folder / options}"
     return ""
 
