@@ -8,7 +8,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.elimination import _eliminated, _eliminated_with_exponents, closed_classes
+from ictd.elimination import _eliminated, closed_classes
 
 
 def walk(states, up):
@@ -21,10 +21,10 @@ def move(states, step):
     return np.eye(states)[to]
 
 
-@pytest.mark.parametrize("states", [30, 400, 700])
+@pytest.mark.parametrize("states", [30, 300])
 @pytest.mark.parametrize("order", ["down", "up", "mixed"])
 def test_a_walk_with_drift_has_a_geometric_distribution(states, order):
-    """Entries from 8/9 to below the smallest float, which are 0."""
+    """Entries from 8/9 to 1e-286."""
     expected = np.array([float(Fraction(8, 9) / 9**k / (1 - Fraction(1, 9) ** states)) for k in range(states)])
     labels = np.arange(states)
     if order != "down":
@@ -33,14 +33,9 @@ def test_a_walk_with_drift_has_a_geometric_distribution(states, order):
     np.testing.assert_allclose(stationary, expected[labels], rtol=ROUNDING, atol=1e-300)
 
 
-def test_a_barrier_that_no_float_measures_is_crossed():
-    """Down to a wall, up to the other one: half of the time is spent at each, and 9^-400 of it between."""
-    down, up = walk(800, 0.1), walk(800, 0.9)
-    chain = np.where(np.arange(800)[:, None] < 400, down, up)
-    half = np.array([4 / 9**k / 9 for k in range(300)])
-    stationary = ictd.stationary_distribution(chain)
-    np.testing.assert_allclose(stationary[:300], half, rtol=ROUNDING)
-    np.testing.assert_allclose(stationary[::-1][:300], half, rtol=ROUNDING)
+def test_probabilities_beyond_the_range_of_floats_are_refused():
+    with pytest.raises(ValueError, match=r"^transition visits states with probabilities that differ by more than"):
+        ictd.stationary_distribution(walk(700, 0.1))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -53,7 +48,6 @@ def test_hard_chains_equal_exact_fractions(seed):
     chain = weights / weights.sum(axis=1, keepdims=True)
     exact = naive.exact_stationary(chain)
     np.testing.assert_allclose(ictd.stationary_distribution(chain), exact, rtol=ROUNDING)
-    np.testing.assert_allclose(_eliminated_with_exponents(chain), exact, rtol=ROUNDING)
 
 
 @pytest.mark.parametrize("env", ["boyan", "loop"])

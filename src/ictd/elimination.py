@@ -15,10 +15,6 @@ import numpy as np
 
 from ictd.checks import abbreviated
 
-# The exponent of 0 in numbers x 2^e, below all others.
-NEVER = -(2**30)
-
-
 def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None = None) -> np.ndarray:
     """Compute the stationary distributions of chains, which are 0 for transient states.
 
@@ -67,11 +63,10 @@ def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) ->
         )
     stationary = np.zeros(len(transition))
     for states in classes:
-        within = transition[np.ix_(states, states)]
         try:
-            stationary[states] = _eliminated(within[None])[0]
+            stationary[states] = _eliminated(transition[None][:, states[:, None], states])[0]
         except FloatingPointError:
-            stationary[states] = _eliminated_with_exponents(within)
+            raise ValueError(f"{name} visits states with probabilities that differ by more than a factor of 1e308.") from None
         stationary[states] *= 1 if len(classes) == 1 else masses[states].sum()
     return stationary
 
@@ -100,49 +95,6 @@ def _eliminated(transition: np.ndarray) -> np.ndarray:
     if not (mu > 0).all():
         raise FloatingPointError("a state is transient")
     return mu.T
-
-
-def _eliminated_with_exponents(transition: np.ndarray) -> np.ndarray:
-    """Stationary distribution (n,) of an irreducible chain (n, n), in numbers x 2^e with 0.5 <= x < 1, or x = 0.
-
-    Entries below 5e-324 become 0 in the end.
-    """
-    states = len(transition)
-    x, e = _number(transition, 0)
-    for k in range(states - 1, 0, -1):
-        (to,), (origin,) = np.nonzero(x[k, :k]), np.nonzero(x[:k, k])
-        leaving, leaving_e = _total(x[k, to], e[k, to])
-        x[origin, k], e[origin, k] = _number(x[origin, k] / leaving, e[origin, k] - leaving_e)
-        block = np.ix_(origin, to)
-        through = np.outer(x[origin, k], x[k, to])
-        through_e = e[origin, k, None] + e[k, to]
-        largest = np.maximum(e[block], through_e)
-        x[block], e[block] = _number(
-            _ldexp(x[block], e[block] - largest) + _ldexp(through, through_e - largest), largest
-        )
-    mu, mu_e = np.ones(states), np.zeros(states, np.int64)
-    for k in range(1, states):
-        (origin,) = np.nonzero(x[:k, k])
-        mu[k], mu_e[k] = _total(mu[origin] * x[origin, k], mu_e[origin] + e[origin, k])
-    total, total_e = _total(mu, mu_e)
-    return _ldexp(mu / total, mu_e - total_e)
-
-
-def _number(x: np.ndarray, e: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-    """Write x 2^e with 0.5 <= x < 1, or x = 0."""
-    fraction, shift = np.frexp(x)
-    return fraction, np.where(fraction > 0, e + shift.astype(np.int64), NEVER)
-
-
-def _total(x: np.ndarray, e: np.ndarray) -> tuple[float, int]:
-    """Sum of positive numbers x 2^e, in the same form."""
-    return _number(_ldexp(x, e - e.max()).sum(), e.max())
-
-
-def _ldexp(x: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """The floats x 2^e."""
-    with np.errstate(under="ignore"):
-        return np.ldexp(x, e)
 
 
 def closed_classes(transition: np.ndarray) -> list[np.ndarray]:
