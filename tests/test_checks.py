@@ -2,13 +2,9 @@
 
 import copy
 import dataclasses
-import warnings
-from decimal import Decimal
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import pandas
 import pytest
 import torch
 from hypothesis import given, settings
@@ -152,9 +148,7 @@ def forms(value):
     if isinstance(value, np.ndarray):
         swapped = value.astype(value.dtype.newbyteorder(">"))
         arrays = [value, value.tolist(), swapped, value.copy(order="F"), value[..., ::-1][..., ::-1]]
-        return st.sampled_from(
-            [*arrays, value.astype(object), np.ma.masked_array(value), torch.from_numpy(value.copy())]
-        )
+        return st.sampled_from([*arrays, np.ma.masked_array(value), torch.from_numpy(value.copy())])
     return st.just(value)
 
 
@@ -217,75 +211,19 @@ def test_probabilities_of_narrow_types_are_normalised():
     assert tasks.transition.dtype == np.float64
 
 
-@pytest.mark.parametrize("written", ["%.3f", "%.6g"])
-def test_rounded_probabilities_are_normalised_with_a_warning(written):
+def test_rounded_probabilities_are_normalised_with_a_warning():
     """Rounded probabilities, as in a CSV file; some rows still sum to exactly one."""
     exact = ictd.sample_tasks("loop", 7, 3, np.random.default_rng(0)).transition
-    rounded = np.char.mod(written, exact).astype(float)
-    with pytest.warns(
-        UserWarning, match=rf"^transition\[0, \d\] sums to .* to {written[2:-1]} digits; such rows are div"
-    ):
-        tasks = ictd.Tasks(rounded, np.zeros((3, 7)))
+    with pytest.warns(UserWarning, match="^rows of transition do not sum to one and are divided by their sums"):
+        tasks = ictd.Tasks(exact.round(4), np.zeros((3, 7)))
     np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
-    np.testing.assert_allclose(tasks.transition, rounded, rtol=7 * 10.0 ** -int(written[2:-1]))
+    np.testing.assert_allclose(tasks.transition, exact, atol=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("row", "total"),
-    [
-        ([0.333, 0.333, 0.331], "0.997"),
-        ([0.123456, 0.5, 0.376546], "1.000002"),
-        ([0.5000000011, 0.25, 0.25], "1.000000001"),
-        ([0.5, 5e-324, 0.499], "0.999"),
-        ([0, 0.499, 0.499], "0.998"),
-        ([0.0, 0.0, 0.0], "0"),
-        (np.array([0, 0.5, 0.4], np.float32), "0.900000006"),
-    ],
-)
-def test_rows_that_do_not_sum_to_one_are_refused_with_their_sum(row, total):
-    with pytest.raises(ValueError, match=rf"^transition\[2\] sums to {total}, not to one; correct the row"):
-        ictd.stationary_distribution(np.array([[0.125, 0.5, 0.375], [0, 0, 1], row], np.asarray(row).dtype))
-
-
-def grid(side):
-    """A random walk on a grid, whose steps over the edge are left out: rows of corners sum to 0.5."""
-    line = np.eye(side, k=1) + np.eye(side, k=-1)
-    return (np.kron(line, np.eye(side)) + np.kron(np.eye(side), line)) / 4
-
-
-@pytest.mark.parametrize(
-    ("row", "states", "dtype"),
-    [
-        (lambda n: grid(32)[0], 1024, np.float64),
-        (lambda n: np.eye(n)[1] * 0.9, 200, np.float64),
-        (lambda n: np.zeros(n), 2000, np.float64),
-        (lambda n: np.zeros(n), 2000, np.float16),
-        (lambda n: np.eye(n)[1] * 0.9, 2000, np.float16),
-        (lambda n: np.full(n, 0.001), 900, np.float64),
-    ],
-)
-def test_rounding_is_that_of_the_entries_that_are_not_zero(row, states, dtype):
-    """However many states there are, and never more than 0.01."""
-    chain = np.full((states, states), 1 / states, dtype)
-    chain[:] = np.eye(states)[0]
-    chain[1] = row(states)
-    with pytest.raises(ValueError, match=r"^transition\[1\] sums to 0.*, not to one; correct the row"):
-        ictd.stationary_distribution(chain)
-
-
-def test_percentages_divided_by_100_are_decimals():
-    """The rating table of CreditMetrics (1997), in percent, and random tables in percent with two digits."""
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        exact = rng.dirichlet(np.ones(7), 7)
-        percent = np.round(100 * exact, 2)
-        decimals = np.array([[float(f"{entry:.2f}e-2") for entry in row] for row in percent])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = ictd.stationary_distribution(decimals)
-            for given in (percent / 100, percent * 0.01, (percent / 100).astype(np.float32)):
-                tolerance = ROUNDING if given.dtype == np.float64 else 1e-4
-                np.testing.assert_allclose(ictd.stationary_distribution(given), expected, rtol=tolerance)
+@pytest.mark.parametrize("total", [0.998, 1.002, 0.0])
+def test_rows_that_do_not_sum_to_one_are_refused_with_their_sum(total):
+    with pytest.raises(ValueError, match=rf"^transition\[1\] sums to {total}, not to one; correct the row"):
+        ictd.stationary_distribution([[0.125, 0.875], [total, 0]])
 
 
 @pytest.mark.parametrize("entry", [-2.8e-17, -1e-10])
@@ -333,54 +271,6 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
 def test_the_value_that_is_refused_is_shown(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_fractions_and_decimals_are_numbers():
-    thirds = [[Fraction(1, 3), Fraction(2, 3)], [Fraction(1, 7), Fraction(6, 7)]]
-    np.testing.assert_allclose(ictd.stationary_distribution(thirds), [3 / 17, 14 / 17], rtol=ROUNDING)
-    tenths = [[Decimal("0.3"), Decimal("0.7")], [Decimal("0.1"), 0.9]]
-    np.testing.assert_allclose(ictd.stationary_distribution(tenths), [1 / 8, 7 / 8], rtol=ROUNDING)
-    assert ictd.stationary_distribution([[0, 1], [1, 0]]).tolist() == [0.5, 0.5]
-    expected = ictd.value_function(thirds, [1, 2], 0.9)
-    for discount in (Fraction(9, 10), Decimal("0.9")):
-        np.testing.assert_array_equal(ictd.value_function(thirds, [1, 2], discount), expected)
-
-
-def test_labels_of_states_must_agree():
-    p, r, names = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([1.0, 0.0]), ["a", "b"]
-    table, rewards = pandas.DataFrame(p, names, names), pandas.Series(r, names)
-    np.testing.assert_array_equal(ictd.value_function(table, rewards, 0.5), ictd.value_function(p, r, 0.5))
-    np.testing.assert_array_equal(ictd.value_function(table, r, 0.5), ictd.value_function(p, r, 0.5))
-    assert len(ictd.Tasks(table, rewards, features=pandas.DataFrame(p, names), behaviour=rewards * 0 + 0.5)) == 1
-    other = names[::-1]
-    for wrong in (table[other], table.loc[other], pandas.DataFrame(p, columns=names)):
-        with pytest.raises(
-            ValueError, match=r"^transition.columns is .*, and transition.index is .* \(transition.to_numpy"
-        ):
-            ictd.stationary_distribution(wrong)
-    for name in ("reward", "stationary", "features", "behaviour"):
-        given = {"transition": table, "reward": rewards}
-        given[name] = (table if name == "features" else rewards).loc[other]
-        with pytest.raises(ValueError, match=rf"^{name}.index is \['b', 'a'\], and transition.index is \['a', 'b'\]"):
-            ictd.Tasks(**given)
-    assert len(ictd.Tasks([table, table], [rewards, rewards])) == 2
-    with pytest.raises(ValueError, match=r"^transition\[1\].index is \['b', 'a'\], and transition\[0\].index is"):
-        ictd.Tasks([table, table.loc[other, other]], [rewards, rewards])
-
-
-def test_labels_of_steps_must_be_in_one_order():
-    """Steps of two columns of a table, of which the next states may have the labels of the next steps."""
-    log = pandas.DataFrame({"s": [0, 1, 0, 1], "r": [1.0, 2.0, 3.0, 4.0]})
-    states, rewards, after = log["s"][:-1], log["r"][:-1], log["s"][1:]
-    expected = ictd.Context.from_trajectory([0, 1, 0, 1], [1.0, 2.0, 3.0], 2)
-    for labels in ([0, 1, 2], ["a", "b", "c"]):
-        assert ictd.Context.from_transitions(states, rewards.set_axis(labels), after, 2) == expected
-    with pytest.raises(ValueError, match=r"^rewards.index is \[2, 1, 0\], and states.index is \[0, 1, 2\]; order both"):
-        ictd.Context.from_transitions(states, rewards[::-1], after, 2)
-    with pytest.raises(ValueError, match=r"^terminals.index is \[2, 1, 0\], and states.index is \[0, 1, 2\]"):
-        ictd.lstd_lambda(states, rewards, 0.9, 0.5, 0.1, 2, next_states=after, terminals=(states > 5)[::-1])
-    with pytest.raises(ValueError, match=r"^rewards.index is \[2, 1, 0\], and phi.index is \[0, 1, 2\]"):
-        ictd.Context.from_features(log[:-1], log[1:], rewards[::-1])
 
 
 @pytest.mark.parametrize(

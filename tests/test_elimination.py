@@ -126,7 +126,7 @@ def test_states_that_no_episode_reaches_are_never_visited():
     [
         (lambda: ictd.stationary_distribution([[0, 0.5], [0, 1]], episodic=True), r"transition\[1\] .* never end; if"),
         (lambda: ictd.stationary_distribution([[0, 0.5], [0, 0]]), r"sums to 0.5, .* give episodic=True"),
-        (lambda: ictd.stationary_distribution([[0, 0], [0, 0]]), r"sums to 0, .* give episodic=True"),
+        (lambda: ictd.stationary_distribution([[0, 0], [0, 0]]), r"sums to 0.0, .* give episodic=True"),
         (lambda: ictd.stationary_distribution([[0, 0.5], [0, 1.2]], episodic=True), r"transition\[1\] sums to 1.2"),
         (lambda: ictd.stationary_distribution(np.eye(2), start=[0, 1]), "start is .*; give episodic=True"),
         (lambda: ictd.stationary_distribution([[0, 0], [0, 0]], episodic=True, start=[0, 0.5]), "start sums to 0.5"),

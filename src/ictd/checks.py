@@ -24,7 +24,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal
 from functools import wraps
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -37,8 +36,8 @@ import numpy as np
 ArrayLike = np.ndarray | Any
 Function = TypeVar("Function", bound=Callable)
 Class = TypeVar("Class", bound=type)
-# Largest deviation of a row sum from one that counts as rounding in float64, and in narrower types and decimals.
-ROW_SUM_TOLERANCE, LARGEST_TOLERANCE = 1e-9, 0.01
+# Largest deviation of a row sum from one that counts as rounding in float64, in float32, and to decimal digits.
+ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 1e-6, 1e-3
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
 LARGEST = 2**31 - 1
 MAX = sys.float_info.max
@@ -140,7 +139,7 @@ def number(least: float = -MAX, most: float = MAX, words: str = "that is finite"
     """Make a validator of numbers from ``least`` to ``most``, a range described by ``words``; it returns a float."""
 
     def check(name, value, sizes):
-        value = float(value) if isinstance(value, (np.floating, Decimal)) else value
+        value = float(value) if isinstance(value, np.floating) else value
         if isinstance(value, bool) or not isinstance(value, Real) or not least <= value <= most:
             raise ValueError(f"{name} is {abbreviated(value)}; give a number {words}.")
         return float(value)
@@ -253,28 +252,30 @@ def array(shape: str, finite: bool = True) -> Callable:
 def probabilities(shape: str, may_end: bool = False) -> Callable:
     """Make a validator that takes probability distributions along the last axis and returns them as float64.
 
-    Arrays of a narrower type, such as float32, are normalised.  So are decimal numbers that were rounded to three or
-    more significant digits, such as those of a CSV file, with a warning.  Negative numbers that rounding explains
-    become 0.
+    Rows whose sums differ from one by at most ``LARGEST_TOLERANCE``, such as those of a CSV file, are divided by their
+    sums, with a warning unless rounding in float32 explains it.  Negative numbers that rounding explains become 0.
 
     If ``may_end`` is True, and the call has ``episodic=True``, rows may sum to less than one: the rest is the
     probability that the episode ends.
     """
 
     def check(name, value, sizes):
-        given = _as_array(name, value, shape, sizes, "iuf")
-        rows = given.astype(np.float64, copy=False)
-        error = rounding_of_type(given)
-        if not (rows >= 0).all():
-            refuse(name, ~(rows >= -max(ROW_SUM_TOLERANCE, error)), "is {}, which is not a probability", given)
-            rows = np.maximum(rows, 0)
+        rows = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
+        refuse(name, ~((rows >= -SINGLE) & (rows < np.inf)), "is {}, which is not a probability", rows)
+        rows = np.maximum(rows, 0)
         sums = np.asarray(row_sums(rows))
-        tolerance = _rounding(given, error) if error else ROW_SUM_TOLERANCE
-        off = sums - 1 > tolerance if may_end and sizes.get("episodic") else ~(np.abs(sums - 1) <= tolerance)
-        if off.any():
-            _warn_of_rounding(name, given, sums, off, may_end)
-        scaled = off | (np.abs(sums - 1) <= tolerance) if error else off
-        return rows / np.where(scaled, sums, 1)[..., None] if scaled.any() else rows
+        episodic = may_end and sizes.get("episodic")
+        off = sums - 1 > ROW_SUM_TOLERANCE if episodic else np.abs(sums - 1) > ROW_SUM_TOLERANCE
+        if not off.any():
+            return rows
+        far, furthest = off & (np.abs(sums - 1) > LARGEST_TOLERANCE), np.argmax(np.abs(sums - 1) * off)
+        words = "sums to {}, not to one; correct the row, or divide it by its sum"
+        if may_end and sums.flat[furthest] < 1:
+            words += "; if the rest ends an episode, give episodic=True, which environments cannot"
+        refuse(name, far, words, sums)
+        if np.abs(sums.flat[furthest] - 1) > SINGLE:
+            warnings.warn(f"rows of {name} do not sum to one and are divided by their sums.", stacklevel=4)
+        return rows / np.where(off, sums, 1)[..., None]
 
     return check
 
@@ -308,51 +309,6 @@ def rounding_of_type(given: Any) -> float:
     return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize < 8 else 0.0
 
 
-def _rounding(given: np.ndarray, error: float) -> np.ndarray:
-    """Largest deviation of each row sum from one if every number other than 0 has an error."""
-    return np.minimum(np.count_nonzero(given, axis=-1) * error, LARGEST_TOLERANCE)
-
-
-def _warn_of_rounding(name: str, given: np.ndarray, sums: np.ndarray, off: np.ndarray, may_end: bool) -> None:
-    """Warn that rows are normalised if rounding to decimal digits explains their sums; otherwise raise a ValueError.
-
-    ``off`` marks the sums that differ from one.  A probability that is rounded to k significant digits has an error of
-    at most 10^-k / 2.
-    """
-    refuse(name, np.isinf(given), "is {}, which is not a probability", given)
-    digits = significant_digits(given)
-    far = off & ~(np.abs(sums - 1) <= _rounding(given, 0.5 * 10.0**-digits + np.finfo(float).eps))
-    total = sums[far if far.any() else off][0]
-    remedy = "correct the row, or divide it by its sum"
-    if may_end and total < 1:
-        remedy += "; if the rest ends an episode, give episodic=True, which environments cannot"
-    refuse(name, far, f"sums to {total:.10g}, not to one; {remedy}")
-    place = np.argwhere(off)[0].tolist() if off.ndim else ""
-    warnings.warn(
-        f"{name}{place} sums to {total:.10g}, as its probabilities are rounded to {digits} digits; "
-        f"such rows are divided by their sums.",
-        stacklevel=5,
-    )
-
-
-def significant_digits(numbers: np.ndarray) -> int:
-    """Least number of significant decimal digits, from 3 to 15, with which all numbers from 0 to 1 can be written.
-
-    It is 15 if they need more.  Numbers may differ from decimals by a few roundings of their type, such as percentages
-    that were divided by 100.
-    """
-    positive = numbers[(numbers > 0) & (numbers <= 1)].astype(np.float64)
-    roundings = 4 * float(np.finfo(numbers.dtype if numbers.dtype.kind == "f" else np.float64).eps)
-    exponents = np.floor(np.log10(positive))
-    # Powers overflow for subnormal numbers, which then need all digits.
-    with np.errstate(over="ignore", invalid="ignore"):
-        for digits in range(3, 15):
-            powers = 10.0 ** (digits - 1 - exponents)
-            if (np.abs(np.rint(positive * powers) / powers - positive) <= roundings * positive).all():
-                return digits
-    return 15
-
-
 def row_sums(array: np.ndarray) -> np.ndarray:
     """Sum along the last axis, in the type of the entries, four times as fast as ``sum`` on a short axis."""
     return np.einsum("...s->...", array)
@@ -370,7 +326,9 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     ``kinds`` are characters of NumPy's ``dtype.kind``: "i" and "u" for whole numbers, "f" for floats.
     """
     try:
-        converted = _of_numbers(np.asarray(value))
+        converted = np.asarray(value)
+        if converted.dtype == object:  # Such as columns of a DataFrame.
+            converted = np.array(converted.tolist())
     except (RuntimeError, TypeError) as error:  # Such as torch's for a tensor with a gradient.
         raise ValueError(f"{name} cannot be an array: {abbreviated(error).rstrip('.')}.") from None
     except Exception as error:
@@ -385,43 +343,7 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
-    compare_labels(name, value, shape, sizes)
     return converted
-
-
-def _of_numbers(converted: np.ndarray) -> np.ndarray:
-    """Convert an array of objects to one of truth values, whole numbers or floats, if they are such, or fractions."""
-    if converted.dtype != object or not converted.size:
-        return converted
-    kinds = {type(entry) for entry in converted.flat}
-    if kinds <= {bool, np.bool_}:
-        return converted.astype(bool)
-    if bool in kinds or not all(issubclass(kind, (Real, Decimal)) for kind in kinds):
-        return converted
-    return converted.astype(np.int64 if all(issubclass(kind, Integral) for kind in kinds) else np.float64)
-
-
-def compare_labels(name: str, value: object, shape: str, sizes: dict) -> None:
-    """Refuse pandas tables and series whose labels are not those seen before in a call, which are in ``sizes``.
-
-    Labels of states, axes "n", must be the same.  Labels of steps, axes "m" and "k", must be in the same order, but may
-    be others, such as those of the next steps.
-    """
-    if isinstance(value, (list, tuple)) and value and hasattr(value[0], "axes"):
-        for i, one in enumerate(value):
-            compare_labels(f"{name}[{i}]", one, shape, sizes)
-    axes = getattr(value, "axes", None)
-    if not isinstance(axes, list):
-        return
-    for letter, axis, place in zip(shape.split(", ")[-len(axes) :], axes, ("index", "columns"), strict=False):
-        if letter in "nmk":
-            labels, kind = list(axis), "labels of states" if letter == "n" else "labels of steps"
-            known_place, known = sizes.setdefault(kind, (f"{name}.{place}", labels))
-            if labels != known and (letter == "n" or set(labels) == set(known)):
-                raise ValueError(
-                    f"{name}.{place} is {abbreviated(labels)}, and {known_place} is {abbreviated(known)}; order both"
-                    f" alike, or give arrays without labels ({name}.to_numpy())."
-                )
 
 
 def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ictd.checks import abbreviated
 
+
 def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None = None) -> np.ndarray:
     """Compute the stationary distributions of chains, which are 0 for transient states.
 
@@ -66,7 +67,9 @@ def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) ->
         try:
             stationary[states] = _eliminated(transition[None][:, states[:, None], states])[0]
         except FloatingPointError:
-            raise ValueError(f"{name} visits states with probabilities that differ by more than a factor of 1e308.") from None
+            raise ValueError(
+                f"{name} visits states with probabilities that differ by more than a factor of 1e308."
+            ) from None
         stationary[states] *= 1 if len(classes) == 1 else masses[states].sum()
     return stationary
 

@@ -27,7 +27,6 @@ from ictd.checks import (
     abbreviated,
     array,
     choice,
-    compare_labels,
     either,
     function_or,
     integer,
@@ -164,11 +163,8 @@ class Tasks(TaskArrays):
 
     def _spread_out(self) -> None:
         """Give each task its own features and first states, and write a distribution of visited states as a chain."""
-        labels = {}
-        shapes = {"transition": "n, n", "stationary": "n", "features": "n, d", "behaviour": "n, n", "start": "n"}
-        for name, shape in shapes.items():
+        for name in ("transition", "features", "behaviour", "start"):
             optional(array("...", finite=False))(name, getattr(self, name), {})
-            compare_labels(name, getattr(self, name), shape, labels)
         lead = np.shape(self.transition)[:-2]
         for name, axes in (("features", 2), ("start", 1)):
             shared = getattr(self, name)
