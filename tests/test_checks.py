@@ -124,7 +124,7 @@ def invalid_values(function: str, name: str, value):
 
 def invalid_arrays(value: np.ndarray, place: tuple[str, str]) -> list:
     arrays = [value + 0j, value.astype(str), value > 0, np.ma.masked_array(value, mask=value == value.flat[0])]
-    arrays += [np.where(value == value.flat[0], other, value.astype(object)) for other in (None, "a", True)]
+    arrays += [np.where(value == value.flat[0], other, value.astype(object)) for other in (None, "a")]
     arrays += [value[..., :0], [[1], [1, 2]], np.zeros(value.shape, "datetime64[D]")]
     if place not in ANY_LENGTH:
         arrays.append(value[..., :-1])
