@@ -4,10 +4,13 @@ from pathlib import Path
 
 from ictd.pipeline.provenance import code_digest
 from ictd.report.numbers import different, load_reference, reference_of
-from ictd.report.reference import ROUNDING, TOLERANCE, differences, names_of_files, parts, summaries
-from ictd.report.tables import load_table
+from ictd.report.reference import names_of_files, parts
 from ictd.storage import file_digest, load_json
 
+# Relative: processors round differently, and training propagates the differences.
+TOLERANCE = 1e-6
+# Absolute: for differences between two computations of the same number, which are rounding errors only.
+ROUNDING = 1e-12
 # Number of differences that are listed.
 SHOWN = 20
 
@@ -21,11 +24,11 @@ def main(results: Path, reference: Path) -> None:
     check_code(results, manifest["code"])
     check_settings(results, manifest["settings"], wanted["settings"])
     check_files(results, manifest, wanted)
-    wanted_tables = load_table(reference / "tables.csv")
-    sentences = differences(summaries(results), wanted_tables)
+    sentences, compared = [], 0
     folders = parts(results)
     for part, folder in folders.items():
         wanted_numbers = load_reference(reference / f"pages/{part}.csv")
+        compared += len(wanted_numbers)
         sentences += [
             f"{part}: {line}" for line in different(reference_of(folder), wanted_numbers, TOLERANCE, ROUNDING)
         ]
@@ -33,8 +36,9 @@ def main(results: Path, reference: Path) -> None:
         more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
         shown = "\n  ".join(sentences[:SHOWN])
         raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
-    print(f"{results} agrees with the reference in all of its {len(wanted_tables)} rows, within {TOLERANCE:g}.")
-    print(f"Claims and the numbers in pages agree, too: {', '.join(folders)}.")
+    print(
+        f"{results} agrees with the reference in all of its {compared} numbers, within {TOLERANCE:g}: {', '.join(folders)}."
+    )
 
 
 def check_code(results: Path, code: dict[str, str]) -> None:
