@@ -1,8 +1,8 @@
 """Digests of the code and texts that a step depends on.
 
-The code has parts with one digest each: the package ``ictd`` without its report, the report (``ictd.report``), and each
-study.  A digest covers the syntax trees of all modules of its part without docstrings, and the scripts, styles
-and pages beside them.  Comments, docstrings, formatting and times of files do not change it.
+A step depends on its module, and on all modules of the project that this imports, directly or not.  The digest of a
+module covers its syntax tree without docstrings, and the scripts, styles and pages beside it.  Comments, docstrings,
+formatting and times of files do not change it.
 """
 
 import ast
@@ -16,8 +16,8 @@ from pathlib import Path
 # The project's folder, and the parent folder of each of its packages.
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
-# Endings of the files of a part.
-ENDINGS = (".css", ".html", ".js", ".py")
+# Endings of the files that belong to the module beside them.
+ENDINGS = (".css", ".html", ".js")
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
 # The beginning of the record of a job in its log.
@@ -46,48 +46,17 @@ def syntax_tree(path: Path) -> ast.Module:
         raise ValueError(f"{os.path.relpath(path)}, line {error.lineno}: {error.msg}.") from None
 
 
-def parts_of(module: str, texts: list[Path]) -> list[str]:
-    """List the parts of the code that a step depends on.
-
-    Every step depends on ``ictd``, and a step of the report on ``ictd.report``, too.  A step of a study depends on this
-    study, and so does a step that gets a text of the study.  Only the step ``ictd.report.study`` depends on the files
-    ``*results.py`` of the study.
-
-    Parameters
-    ----------
-    module : str, the step
-    texts : list of Path, files or folders of the project that the step gets
-    """
-    parts = ["ictd", "ictd.report"] if module.startswith("ictd.report.") else ["ictd"]
-    studies = PROJECT / "studies"
-    paths = [path.resolve() for path in (module_path(module), *texts)]
-    names = {path.relative_to(studies).parts[0] for path in paths if path.is_relative_to(studies)}
-    for name in sorted(names):
-        parts.append(f"studies.{name}")
-        if module == "ictd.report.study":
-            parts.append(f"studies.{name}.results")
-    return parts
-
-
-def files_of(part: str) -> list[Path]:
-    """List the files of a part of the code; tests do not belong to it."""
-    root = PACKAGES[part.split(".")[0]]
-    folder = root.joinpath(*part.split("."))
-    if part.endswith(".results"):
-        return sorted(folder.parent.glob("*results.py"))
-    files = sorted(path for path in folder.rglob("*") if path.suffix in ENDINGS)
-    files = [path for path in files if "tests" not in path.relative_to(folder).parts]
-    if part == "ictd":
-        files = [path for path in files if not path.is_relative_to(folder / "report")]
-    if part.startswith("studies."):
-        files = [path for path in files if not path.name.endswith("results.py")]
-    return files
+def files_of(module: str) -> list[Path]:
+    """The file of a module, and the scripts, styles and pages with its name, or in its folder if it is a package."""
+    path = module_path(module)
+    beside = path.parent.iterdir() if path.name == "__init__.py" else path.parent.glob(f"{path.stem}.*")
+    return [path, *sorted(file for file in beside if file.suffix in ENDINGS)]
 
 
 @cache
-def code_digest(part: str) -> str:
-    """Compute the digest of a part of the code; a file that is no valid Python raises a ValueError."""
-    return digest(*(f"{path.name} {without_docstrings(path)}" for path in files_of(part)))
+def code_digest(module: str) -> str:
+    """Compute the digest of a module; a file that is no valid Python raises a ValueError."""
+    return digest(*(f"{path.name} {without_docstrings(path)}" for path in files_of(module)))
 
 
 def without_docstrings(path: Path) -> str:

@@ -20,13 +20,15 @@ from functools import cache
 from os.path import commonpath
 from pathlib import Path
 
+import grimp
+
 from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
 from ictd.pipeline.provenance import (
     JOB_VARIABLE,
+    PACKAGES,
     code_digest,
     listed,
     module_path,
-    parts_of,
     syntax_tree,
     text_digest,
 )
@@ -91,10 +93,10 @@ class Steps:
         results = Path(self.config["results"])
         lists = {key: listed(value) for key, value in paths.items()}
         texts = {key: files for key, files in lists.items() if not any(file.is_relative_to(results) for file in files)}
-        parts = parts_of(module, [file for files in texts.values() for file in files])
+        modules = modules_of(module, [file for files in texts.values() for file in files])
         fixed = {
             "step": module,
-            "code": {part: code_digest(part) for part in parts},
+            "code": {name: code_digest(name) for name in modules},
             "texts": {key: text_digest(files) for key, files in texts.items()},
         }
 
@@ -170,6 +172,29 @@ class Steps:
             JOB_VARIABLE: json.dumps(job),
         }
         return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+
+
+@cache
+def import_graph() -> grimp.ImportGraph:
+    """The imports between the project's modules, also those inside functions."""
+    present = [name for name, root in PACKAGES.items() if (root / name).is_dir()]
+    sys.path[:0] = [str(root) for root in PACKAGES.values()]
+    try:
+        return grimp.build_graph(*present, cache_dir=None)
+    finally:
+        del sys.path[: len(PACKAGES)]
+
+
+def modules_of(step: str, texts: list[Path]) -> list[str]:
+    """List a step and all modules of the project that it imports, directly or not.
+
+    The step ``ictd.report.study`` imports the results of the study whose folder is among the texts.
+    """
+    steps = [step]
+    if step == "ictd.report.study":
+        steps += [f"studies.{path.resolve().parent.name}.results" for path in texts if path.name == "README.md"]
+    graph = import_graph()
+    return sorted({*steps}.union(*map(graph.find_upstream_modules, steps)))
 
 
 @cache
