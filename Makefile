@@ -2,7 +2,7 @@
 ## make reproduce    run all of the paper: results, figures, claims and both reports; 1 to 3 minutes
 ## make NAME         run the study in studies/NAME; 4 to 10 minutes
 ## make report       write Snakemake's report of a finished run; 5 seconds
-## make article    write the article, results/article.pdf, with the studies that have run; seconds
+## make article    run all studies, and write the article, results/article.pdf; half an hour
 ## make verify       compare a finished run with the reference numbers; seconds
 ## make weights      write the weights of a finished run into pretrained/, for publication; seconds
 ## make reference    write the reference numbers from a finished run; seconds
@@ -52,9 +52,22 @@ define run
     echo "The run failed; $(OUTPUT) has all output. Run the same command again: finished jobs are kept."; exit 1; }
 endef
 
+# Snakemake's report shows the present rules and settings beside the results, so these must be those of the results.
+define write_report
+@python -P -m ictd.pipeline.runner ictd.pipeline.records --results $(RESULTS) 2> $(RESULTS)/logs/report.log \
+    || { tail -n 1 $(RESULTS)/logs/report.log; exit 1; }
+@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/report.log 2>&1 \
+    || { cat $(RESULTS)/logs/report.log; exit 1; }
+@python -P -c 'import json, sys; from ictd.report.sentences import counted, in_one_sentence; \
+    print(in_one_sentence(counted(json.load(open(sys.argv[1])))))' $(RESULTS)/sentences.json
+@echo "$(RESULTS)/report.html has all claims, figures and tables. Open it in a browser."
+@echo "$(RESULTS)/snakemake-report.html has the same results by rule, with their provenance."
+@echo "make verify compares the results with the reference."
+endef
+
 reproduce: $(READY)
 	$(call run)
-	@$(MAKE) --no-print-directory report
+	$(write_report)
 
 $(STUDIES): $(READY)
 	$(call run,$@)
@@ -63,13 +76,9 @@ $(STUDIES): $(READY)
 report: $(READY)
 	@test -e $(RESULTS)/manifest.json \
 	    || { echo "There is no finished run in $(RESULTS)/; run make reproduce, which also writes the report."; exit 1; }
-	@snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/snakemake-report.log 2>&1 \
-	    || { cat $(RESULTS)/logs/snakemake-report.log; exit 1; }
-	@python -P -c 'import json, sys; from ictd.report.sentences import counted, in_one_sentence; \
-	    print(in_one_sentence(counted(json.load(open(sys.argv[1])))))' $(RESULTS)/sentences.json
-	@echo "$(RESULTS)/report.html has all claims, figures and tables. Open it in a browser."
-	@echo "$(RESULTS)/snakemake-report.html has the same results by rule, with their provenance."
-	@echo "make verify compares the results with the reference."
+	@snakemake --dry-run --cores 1 2>&1 | grep -q "Nothing to be done" \
+	    || { echo "The settings or the code have changed since the run in $(RESULTS)/; run make reproduce."; exit 1; }
+	$(write_report)
 
 article: $(READY)
 	$(call run,article)

@@ -31,7 +31,6 @@ include: "workflow/rules/report.smk"
 rule all:
     input:
         "<results>/manifest.json",
-        "<results>/article.pdf",
         # Snakemake makes a removed file that no job needs only if it is named here.
         [path for path in (RESULTS / file for file in MANIFEST_FILES) if not path.exists()],
     localrule: True

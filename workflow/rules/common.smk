@@ -29,7 +29,6 @@ sys.path.append(str(ROOT.resolve()))
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names
 from ictd.pipeline.grid import cells, main_setting, seed_ranges, variants
 from ictd.pipeline.rules import Steps, registered, use_own_python
-from ictd.storage import file_digest
 
 use_own_python()
 with ending_in_a_sentence():
@@ -40,12 +39,6 @@ STUDIES = study_names(ROOT)
 SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
-# The article shows the studies that have run, and does not run them.
-RAN = {
-    name: file_digest(RESULTS / name / "numbers.csv")
-    for name in STUDIES
-    if (RESULTS / name / "numbers.csv").exists()
-}
 SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 ENVS = (ROOT / "envs").resolve()
 SETTING = "{env}-{states}-{depth}"
@@ -61,7 +54,9 @@ except WorkflowError:  # Remote executors have no number of cores.
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
-step = Steps(config, SOURCE)
+step = Steps(config, SOURCE, workflow)
+with ending_in_a_sentence():
+    step.check_times()
 
 
 def more_states_first(wildcards):

@@ -85,19 +85,24 @@ use rule step as notebook with:
         f"{ENVS}/report.yaml"
 
 
+# The article shows the paper's part and all studies, which this rule runs.
 use rule step as article with:
     input:
-        expand("<results>/{file}", file=["claims.json", "theory/claims.json", "numbers.csv"]),
-        expand("<results>/tables/{name}.csv", name=QUOTED_TABLES),
-        expand("<results>/figures/{name}.svg", name=SHOWN_FIGURES),
+        results=[
+            *expand("<results>/{file}", file=["claims.json", "theory/claims.json", "numbers.csv"]),
+            *expand("<results>/tables/{name}.csv", name=QUOTED_TABLES),
+            *expand("<results>/figures/{name}.svg", name=SHOWN_FIGURES),
+            *expand("<results>/{study}/{file}", study=STUDIES, file=["claims.json", "numbers.csv"]),
+            *expand("<results>/{study}/{kind}", study=STUDIES, kind=["figures", "tables"]),
+        ],
         options=step(
             "ictd.report.article",
             source=ROOT / "report/article.typ",
             bibliography=ROOT / "report/references.bib",
             documents=[ROOT / f"docs/{name}.md" for name in ("results", "theory")],
             folder=RESULTS,
-            studies=RAN,
-            other_settings=", ".join(differences(PAPER_SETTINGS, OWN_SETTINGS)),
+            studies=STUDIES,
+            other_settings=", ".join(differences(SETTINGS, OWN_SETTINGS)),
         ),
     output:
         article=report(
@@ -134,7 +139,6 @@ use rule step as manifest with:
         options=step(
             "ictd.report.manifest",
             folder=RESULTS,
-            logs=RESULTS / "logs",
             files=RESULT_FILES,
             pages=REPORT_FILES,
             settings=PAPER_SETTINGS,

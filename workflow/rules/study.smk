@@ -7,6 +7,7 @@ def study_step(name):
     return step(
         "ictd.report.study",
         options_file=f"study/{name}",
+        modules=(f"studies.{name}.results",),
         study=name,
         readme=ROOT / f"studies/{name}/README.md",
         settings=own | {"paper": PAPER_SETTINGS},

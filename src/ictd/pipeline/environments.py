@@ -1,17 +1,19 @@
 """Environments of one's own in the workflow: files that the key ``environments`` of the configuration names.
 
 Each file registers its environments with ``ictd.register_environment``.  The configuration and every job load the
-files, so the names are known like those of Boyan's chains and Loop.  An edit of a file, or of a file that it reads,
-reruns the jobs that draw tasks from its environments, and those that depend on them.
+files, so the names are known like those of Boyan's chains and Loop.  An edit of a file, of a file that it reads, or of
+a module that it imports from the project's folder reruns the jobs that can draw tasks from its environments, and those
+that depend on them.
 """
 
 import importlib.util
 import os
 from functools import cache
+from modulefinder import ModuleFinder
 from pathlib import Path
 
 from ictd.mrp import ENVIRONMENTS, FILES_READ
-from ictd.pipeline.provenance import digest, syntax_tree, without_docstrings
+from ictd.pipeline.provenance import PROJECT, digest, syntax_tree, without_docstrings
 
 # Names the files to the processes of jobs.
 ENVIRONMENTS_VARIABLE = "ICTD_ENVIRONMENTS"
@@ -57,17 +59,24 @@ def load_from_variable() -> None:
 
 @cache
 def environment_digest(name: str) -> str:
-    """Digest of the file that registers an environment of one's own, and of the files that it reads.
+    """Digest of the file that registers an environment of one's own, of its modules, and of the files that it reads.
 
     It is empty for other names.  ValueError if a file that the environment reads cannot be read.
     """
     if name not in FILES:
         return ""
     file = FILES[name]
-    contents = [without_docstrings(file)]
+    contents = [without_docstrings(path) for path in own_modules(file)]
     for path in map(file.parent.joinpath, FILES_READ[name]):
         try:
             contents.append(path.read_bytes().hex())
         except OSError as error:
             raise ValueError(f"Environment {name!r} reads {path}: {error.strerror}.") from None
     return digest(*contents)
+
+
+def own_modules(file: Path) -> list[Path]:
+    """A Python file, and the modules in the project's folder that it imports, directly or not."""
+    finder = ModuleFinder([str(PROJECT)])
+    finder.run_script(str(file))
+    return [file, *sorted(Path(module.__file__) for name, module in finder.modules.items() if name != "__main__")]

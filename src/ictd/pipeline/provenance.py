@@ -9,7 +9,6 @@ import ast
 import hashlib
 import json
 import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +19,6 @@ PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
 ENDINGS = (".css", ".html", ".js")
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
-# The beginning of the record of a job in its log.
-RECORD = '{"options"'
 # Decorators of functions whose docstring is shown to readers.
 SHOWN = ("claim", "figure", "numbers", "page", "table")
 # Nodes of a syntax tree that may have a docstring.
@@ -47,8 +44,13 @@ def syntax_tree(path: Path) -> ast.Module:
 
 
 def files_of(module: str) -> list[Path]:
-    """The file of a module, and the scripts, styles and pages with its name, or in its folder if it is a package."""
+    """The file of a module, and the scripts, styles and pages with its name, or in its folder if it is a package.
+
+    The list is empty if the module does not exist.
+    """
     path = module_path(module)
+    if path is None:
+        return []
     beside = path.parent.iterdir() if path.name == "__init__.py" else path.parent.glob(f"{path.stem}.*")
     return [path, *sorted(file for file in beside if file.suffix in ENDINGS)]
 
@@ -74,12 +76,25 @@ def without_docstrings(path: Path) -> str:
     return ast.dump(tree)
 
 
-def text_digest(paths: list[Path]) -> str:
-    """Compute the digest of text files.  A missing file raises a ValueError."""
+def text_digest(name: str) -> str:
+    """Compute the digest of a text of the project, by its place in the project.  A missing file raises a ValueError."""
     try:
-        return digest(*(text for path in paths for text in (path.name, path.read_text(encoding="utf-8"))))
+        return digest((PROJECT / name).read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"{error.filename} cannot be read: {error.strerror}.") from None
+
+
+def source_digest(content: dict) -> str:
+    """Compute a digest of the bytes of the modules and texts that an options file names, without parsing them."""
+    paths = [path for module in content["code"] for path in files_of(module)]
+    paths += [PROJECT / name for name in content["texts"]]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.exists())).hexdigest()
+
+
+def edited(content: dict) -> list[str]:
+    """List the modules and texts that an options file names and that have been edited since it was written."""
+    modules = [name for name, digest in content["code"].items() if code_digest(name) != digest]
+    return modules + [name for name, digest in content["texts"].items() if text_digest(name) != digest]
 
 
 def listed(value) -> list:
@@ -87,18 +102,9 @@ def listed(value) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def job_records(logs: Path) -> list[tuple[Path, dict]]:
-    """Read the records of jobs, each the last line of a log that begins with RECORD, in the order of time.
-
-    Other logs are left out: those of failed jobs, damaged ones, and those of Snakemake itself.
-    """
-    found = []
-    for log in sorted(logs.rglob("*.log"), key=lambda path: path.stat().st_mtime):
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        line = next((line for line in reversed(lines) if line.startswith(RECORD)), RECORD)
-        with suppress(ValueError):
-            found.append((log, json.loads(line)))
-    return found
+def options_digest(content: dict) -> str:
+    """Compute the digest of the content of an options file."""
+    return digest(json.dumps(content, sort_keys=True))
 
 
 def digest(*texts: str) -> str:

@@ -15,6 +15,7 @@ import json
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from os.path import commonpath
@@ -22,20 +23,29 @@ from pathlib import Path
 
 import grimp
 
-from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
+from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, FILES, environment_digest
 from ictd.pipeline.provenance import (
     JOB_VARIABLE,
     PACKAGES,
+    PROJECT,
     code_digest,
     listed,
     module_path,
+    options_digest,
+    source_digest,
     syntax_tree,
     text_digest,
 )
+from ictd.pipeline.records import load_records
 from ictd.storage import Unusable, load_json, save_json
 
-# Paths that rules give to steps, by the options file: they are not in the file, so that results can be moved.
-GIVEN: dict[str, dict] = {}
+# Folder of the options files of dry runs.
+PLANNED = ".snakemake/options"
+# By the path of an options file: its content, the digest of the sources, and the paths that the rule gives to the step.
+# These are not in the file, so that results can be moved.
+JOBS: dict[str, tuple[dict, str, dict]] = {}
+# Seconds by which clocks may differ.
+CLOCK_ERROR = 60
 # Types of the parameters of steps.  On the command line a dict and a bool are written as JSON.
 TYPES = ("int", "float", "str", "bool", "dict", "Path")
 
@@ -47,13 +57,21 @@ class Steps:
     ----------
     config : dict, a checked configuration
     source : str, folder that holds the package ``ictd``
+    workflow : Snakemake's workflow
     """
 
-    def __init__(self, config: dict, source: str):
-        self.config, self.source = config, source
+    def __init__(self, config: dict, source: str, workflow):
+        self.config, self.source, self.workflow = config, source, workflow
         self.contents: dict[str, dict] = {}  # Of the options files, by their paths.
 
-    def __call__(self, module: str, *sections: dict, options_file: str | None = None, **given) -> Callable:
+    def __call__(
+        self,
+        module: str,
+        *sections: dict,
+        options_file: str | None = None,
+        modules: tuple[str, ...] = (),
+        **given,
+    ) -> Callable:
         """Make the input ``options`` of a rule that runs a step: a function of wildcards, as Snakemake takes it.
 
         A parameter of the step's ``main`` that is a ``Path``, or a list of them, gets the rule's input or output of
@@ -74,6 +92,8 @@ class Steps:
             Values by the names of parameters, such as parts of the configuration; the first has priority.
         options_file : str, optional
             Name of the options file, for a step that several rules run with different values; by default the module.
+        modules : tuple of str
+            Modules that the step imports by a name that is a value.
         **given : values of parameters
             A function is called with the wildcards.  A ``Path`` outside the folder of results is a text of the project.
 
@@ -91,63 +111,96 @@ class Steps:
             configured |= section
         paths = {key: value for key, value in given.items() if "Path" in parameters[key]}
         results = Path(self.config["results"])
-        lists = {key: listed(value) for key, value in paths.items()}
-        texts = {key: files for key, files in lists.items() if not any(file.is_relative_to(results) for file in files)}
-        modules = modules_of(module, [file for files in texts.values() for file in files])
+        files = [file for value in paths.values() for file in listed(value) if not file.is_relative_to(results)]
+        texts = [os.path.relpath(file.resolve(), PROJECT) for file in files]
+        names = modules_of(module, *modules)
         fixed = {
             "step": module,
-            "code": {name: code_digest(name) for name in modules},
-            "texts": {key: text_digest(files) for key, files in texts.items()},
+            "code": {name: code_digest(name) for name in names},
+            "texts": {text: text_digest(text) for text in texts},
         }
 
         def options(wildcards) -> str:
             of_rule = dict(wildcards.items())
             computed = {key: value(wildcards) if callable(value) else value for key, value in given.items()}
-            values, envs = {}, {}
+            values = {}
             for key, kind in parameters.items():
                 if "Path" not in kind and (key in computed or key not in of_rule):
                     values[key] = value_of(module, key, kind, configured | computed)
             place = [options_file or module]
             if any(map(callable, given.values())):
                 place.append("-".join(of_rule.values()))
+            named = [key for key in ("env", "evaluation_env") if key in parameters]
+            chosen = [(of_rule | values)[key] for key in named] or configured["envs"]
             if "env_options" in values:
-                named = [key for key in ("env", "evaluation_env") if key in parameters]
-                chosen = [(of_rule | values)[key] for key in named] or configured["envs"]
                 values["env_options"] = {env: values["env_options"].get(env, {}) for env in chosen}
-                envs = {env: environment_digest(env) for env in chosen if environment_digest(env)}
                 if "env" in named and "env" in of_rule and len(place) == 1:
                     place.append(of_rule["env"])
-            content = fixed | {"environments": envs, "options": values}
-            path = f"{results.joinpath('options', *place)}.json"
-            GIVEN[path] = paths
-            return self._options_file(path, content)
+            # A step can also reach an environment whose name is a part of another value.
+            values_as_text = json.dumps(values)
+            reached = [env for env in FILES if "ictd.mrp" in names and (env in chosen or f'"{env}"' in values_as_text)]
+            content = fixed | {"environments": {env: environment_digest(env) for env in reached}, "options": values}
+            path = self._options_file(f"{results.joinpath('options', *place)}.json", content)
+            JOBS[path] = content, source_digest(content), paths
+            return path
 
         return options
 
     def _options_file(self, path: str, content: dict) -> str:
-        """Write an options file if its content changes, and return its path."""
-        if path not in self.contents:
-            try:
-                stored = load_json(Path(path))
-            except Unusable:
-                stored = None
-            if stored != content:
-                try:
-                    save_json(Path(path), content)
-                except OSError as error:
-                    raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
+        """Write an options file if its content changes, and return its path.
+
+        If Snakemake runs no jobs, such as in a dry run, the new content goes to another file, which is the input of the
+        planned jobs.
+        """
         if self.contents.setdefault(path, content) != content:
             raise ValueError(f"Several rules run {content['step']} with other values; give one an options_file.")
+        try:
+            stored = load_json(Path(path))
+        except Unusable:
+            stored = None
+        if self.workflow.touch:
+            self._check_touched(path, content)
+        if stored == content:
+            return path
+        if self.workflow.executor_plugin is None or self.workflow.dryrun:
+            path = f"{PLANNED}/{options_digest(content)}/{Path(path).name}"
+        try:
+            save_json(Path(path), content)
+        except OSError as error:
+            raise ValueError(f"{error.filename}: {error.strerror}; make room or give write access.") from None
         return path
+
+    def _check_touched(self, path: str, content: dict) -> None:
+        """Raise a ValueError if ``--touch`` would keep files that were made with other options."""
+        results = Path(self.config["results"])
+        for name, record in load_records(results).items():
+            digest = record["options"].get(os.path.relpath(path, results), "")
+            if (results / name).exists() and digest not in ("", options_digest(content)):
+                raise ValueError(f"{results / name} was made with other options; --touch would keep it.")
+
+    def check_times(self) -> None:
+        """Wait until no job has ended in the future, because Snakemake compares times.
+
+        Raises a ValueError if that takes more than a minute.
+        """
+        results = self.config["results"]
+        ended = max((log.stat().st_mtime for log in Path(results, "logs").rglob("*.log")), default=0)
+        ahead = ended - time.time()
+        if ahead > CLOCK_ERROR:
+            raise ValueError(
+                f"{results} has files with times in the future; correct the clock, or give all files the present time:"
+                f" find {results} -exec touch {{}} +"
+            )
+        time.sleep(max(0, ahead))
 
     def command(self, wildcards, input, output) -> str:
         """Make the command line of a job: the module of the step, and its options."""
-        if "options" not in input.keys():
+        if input.get("options") not in JOBS:
             raise ValueError("the rule has no options; give it the input options=step(MODULE).")
-        content = load_json(Path(input.options))
+        content, _, given_paths = JOBS[input.options]
         module = content["step"]
         parameters = main_parameters(module)
-        values = dict(wildcards.items()) | content["options"] | GIVEN[input.options]
+        values = dict(wildcards.items()) | content["options"] | given_paths
         files = dict(output.items()) | {name: file for name, file in input.items() if name != "options"}
         if len(output):
             one_file = len({Path(file).with_suffix("") for file in output}) == 1
@@ -161,7 +214,14 @@ class Steps:
 
     def variables(self, input, output) -> str:
         """Make the prefix of a job's command that sets its environment variables."""
-        job = {"results": self.config["results"], "options": input.options, "outputs": [*output]}
+        content, sources, _ = JOBS[input.options]
+        job = {
+            "results": self.config["results"],
+            "options": input.options,
+            "digest": options_digest(content),
+            "sources": sources,
+            "outputs": [*output],
+        }
         variables = {
             "PYTHONPATH": self.source,
             "PYTHONNOUSERSITE": 1,
@@ -185,14 +245,8 @@ def import_graph() -> grimp.ImportGraph:
         del sys.path[: len(PACKAGES)]
 
 
-def modules_of(step: str, texts: list[Path]) -> list[str]:
-    """List a step and all modules of the project that it imports, directly or not.
-
-    The step ``ictd.report.study`` imports the results of the study whose folder is among the texts.
-    """
-    steps = [step]
-    if step == "ictd.report.study":
-        steps += [f"studies.{path.resolve().parent.name}.results" for path in texts if path.name == "README.md"]
+def modules_of(*steps: str) -> list[str]:
+    """List some modules, and all modules of the project that they import, directly or not."""
     graph = import_graph()
     return sorted({*steps}.union(*map(graph.find_upstream_modules, steps)))
 

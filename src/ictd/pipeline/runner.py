@@ -25,7 +25,10 @@ from ictd.pipeline.provenance import (
     JOB_VARIABLE,
     PACKAGES,
     PROJECT,
+    edited,
     listed,
+    options_digest,
+    source_digest,
 )
 
 LIBRARIES = ("matplotlib", "numba", "numpy", "pandas", "papermill", "torch")
@@ -57,6 +60,8 @@ def main() -> None:
         if step is None:
             raise ValueError(f"{module} has no function main, so it is no step.")
         options = vars(parser(module, step).parse_args(words))
+        if job:
+            check_unchanged(job)
         versions = installed_versions()
         logger.info("python -m ictd.pipeline.runner %s", shlex.join([module, *words]))
         logger.info("%s", ", ".join(f"{name} {version}" for name, version in versions.items()))
@@ -81,6 +86,20 @@ def main() -> None:
         place = f"{error.filename}: " if error.filename else ""
         advice = "; make room or give write access, then run snakemake again" if error.errno in UNWRITABLE else ""
         sys.exit(f"error: {place}{error.strerror or error}{advice}.")
+
+
+def check_unchanged(job: dict) -> None:
+    """Raise a ValueError if what the step depends on has changed since the run was planned; comments do not count."""
+    from ictd.pipeline.environments import environment_digest
+    from ictd.storage import load_json
+
+    content = load_json(Path(job["options"]))
+    changed = [job["options"]] if options_digest(content) != job["digest"] else []
+    if source_digest(content) != job["sources"]:
+        changed += edited(content)
+    changed += [env for env, digest in content["environments"].items() if environment_digest(env) != digest]
+    if changed:
+        raise ValueError(f"{changed[0]} changed during this run; run snakemake again: finished jobs are kept.")
 
 
 def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -> dict:
@@ -108,7 +127,7 @@ def record(job: dict, options: dict, versions: dict[str, str], seconds: float) -
             outputs[name_of(path)] = file_digest(path)
     paths = [value for values in options.values() for value in listed(values) if isinstance(value, Path)]
     inputs = [name_of(path) for path in paths if path.is_file() and name_of(path) not in outputs]
-    made = {"options": {name_of(job["options"]): file_digest(Path(job["options"]))}, "versions": versions}
+    made = {"options": {name_of(job["options"]): job["digest"]}, "versions": versions}
     return made | {"seconds": seconds, "inputs": inputs, "outputs": outputs}
 
 

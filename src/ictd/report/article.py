@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import typst
 
-from ictd.pipeline.provenance import PROJECT
+from ictd.pipeline.records import checked_records
 from ictd.report.numbers import ABSENT, as_markdown, of_claims, quoted
 from ictd.report.typst_markup import as_typst
 from ictd.storage import load_json, load_text, replacing
@@ -29,7 +29,8 @@ def main(
     bibliography: Path,
     documents: list[Path],
     folder: Path,
-    studies: dict,
+    results: list[Path],
+    studies: list[str],
     other_settings: str,
     article: Path,
 ) -> None:
@@ -40,20 +41,22 @@ def main(
     source, bibliography : Paths of the article's text and of its bibliography in BibTeX
     documents : list of Path, the pages of the documentation from which the article takes sections
     folder : Path of the results, with a folder for each study
-    studies : dict, digests of the results of the studies that ran, by their names
-    other_settings : str, the names of the settings that are not the paper's
+    results : list of Path, the files and folders in it that the article shows
+    studies : list of str, the names of the studies
+    other_settings : str, the names of the settings that are not the project's
     article : Path of the PDF
 
-    Raises a ValueError if the article asks for something of the paper's part that does not exist, or if Typst warns.
-    In the place of numbers of studies that did not run or ran with earlier code, and of those that other settings do
-    not give, the article says so.
+    Raises a ValueError if one of the results is not what its record says, if the article asks for something that does
+    not exist, or if Typst warns.  In the place of numbers that other settings do not give, the article says so.
     """
-    numbers, tables = _numbers_and_tables(folder, [*studies])
+    files = [file for path in results for file in (path.iterdir() if path.is_dir() else [path])]
+    checked_records(folder, [str(file.relative_to(folder)) for file in files])
+    numbers, tables = _numbers_and_tables(folder, studies)
     pages = {page.stem: load_text(page) for page in documents}
     text = load_text(source)
 
     def found(values: dict, name: str) -> object:
-        if name not in values and "." not in name and not other_settings:
+        if name not in values and not other_settings:
             raise ValueError(f"{source} asks for {name!r}, which the results do not have.")
         return values.get(name)
 
@@ -67,7 +70,6 @@ def main(
         "sections": {
             f"{page} {heading}": as_typst(_section(pages[page], heading)) for page, heading in SECTION.findall(text)
         },
-        "studies": [*studies],
         "other_settings": other_settings,
     }
     with tempfile.TemporaryDirectory() as temporary:
@@ -98,14 +100,12 @@ def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
 
 def _minutes(benchmarks: Path, studies: list[str]) -> dict[str, float]:
     """Processor time of the jobs of the paper's part, ``minutes``, and of each study, ``STUDY.minutes``."""
-    # Jobs of studies that did not end are not the paper's.
-    known = [rules.parent.name for rules in PROJECT.glob("studies/*/rules.smk")]
-    minutes = dict.fromkeys(["minutes", *(f"{name}.minutes" for name in {*known, *studies})], 0.0)
+    minutes = dict.fromkeys(["minutes", *(f"{name}.minutes" for name in studies)], 0.0)
     for path in benchmarks.rglob("*.tsv"):
         job = path.relative_to(benchmarks).parts[0]
-        part = next((f"{name}.minutes" for name in known if job.startswith(f"{name}_")), "minutes")
+        part = next((f"{name}.minutes" for name in studies if job.startswith(f"{name}_")), "minutes")
         minutes[part] += pd.read_csv(path, sep="\t")["cpu_time"].sum() / 60
-    return {name: minutes[name] for name in ["minutes", *(f"{study}.minutes" for study in studies)]}
+    return minutes
 
 
 def _section(page: str, heading: str) -> str:

@@ -15,9 +15,19 @@ def main(results: Path, output: Path) -> None:
     The parts are the paper's part, and each study that has run (``make reference``).
     """
     manifest = load_json(results / "manifest.json")
-    save_json(output / "run.json", {"settings": manifest["settings"], **names_of_files(manifest)})
+    save_json(output / "run.json", {"settings": settings_of(results), **names_of_files(manifest)})
     for part, folder in parts(results).items():
         save_table(output / f"pages/{part}.csv", reference_of(folder))
+
+
+def settings_of(results: Path) -> dict[str, dict]:
+    """Settings of the paper's part, and of each study that has run."""
+    settings = {
+        part: load_json(results / f"options/study/{part}.json")["options"]["settings"]
+        for part in parts(results)
+        if part != PAPER
+    }
+    return {PAPER: load_json(results / "manifest.json")["settings"]} | settings
 
 
 def parts(results: Path) -> dict[str, Path]:

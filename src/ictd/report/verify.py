@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from ictd.pipeline.provenance import code_digest
+from ictd.pipeline.provenance import edited
+from ictd.pipeline.records import checked_records, finished_files, without_record
 from ictd.report.numbers import different, load_reference, reference_of
-from ictd.report.reference import names_of_files, parts
+from ictd.report.reference import names_of_files, parts, settings_of
 from ictd.storage import file_digest, load_json
 
 # Relative: processors round differently, and training propagates the differences.
@@ -16,14 +17,15 @@ SHOWN = 20
 
 
 def main(results: Path, reference: Path) -> None:
-    """Print that the run agrees with the reference.
+    """Print that the run, its studies and its article agree with the project and with the reference.
 
-    ValueError says what differs: code, settings, files, or numbers.
+    ValueError says what differs: files, code, texts, settings, or numbers.
     """
-    manifest, wanted = load_json(results / "manifest.json"), load_json(reference / "run.json")
-    check_code(results, manifest["code"])
-    check_settings(results, manifest["settings"], wanted["settings"])
-    check_files(results, manifest, wanted)
+    wanted = load_json(reference / "run.json")
+    records = checked_records(results, finished_files(results))
+    check_files(results, load_json(results / "manifest.json"), wanted)
+    check_code(results, records)
+    check_settings(results, settings_of(results), wanted["settings"])
     sentences, compared = [], 0
     folders = parts(results)
     for part, folder in folders.items():
@@ -36,21 +38,30 @@ def main(results: Path, reference: Path) -> None:
         more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
         shown = "\n  ".join(sentences[:SHOWN])
         raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
-    print(f"{results} agrees with the reference in all of its {compared} numbers, within {TOLERANCE:g}.")
+    named = ", ".join(folders)
+    print(f"{results} agrees with the reference in all of its {compared} numbers, within {TOLERANCE:g}: {named}.")
+    print(without_record(records), end="")
 
 
-def check_code(results: Path, code: dict[str, str]) -> None:
-    """Refuse results that were made with other code than the project's."""
-    edited = [part for part in code if code[part] != code_digest(part)]
-    if edited:
-        raise ValueError(f"{results} was made with other code than the project's ({', '.join(edited)}); run snakemake.")
+def check_code(results: Path, records: dict[str, dict | None]) -> None:
+    """Refuse results that were made with other modules or texts than the project's."""
+    options = {path for record in records.values() if record for path in record["options"]}
+    changed = {name for path in options for name in edited(load_json(results / path))}
+    if changed:
+        names = ", ".join(sorted(changed))
+        raise ValueError(f"{results} was made with other code or texts than the project's ({names}); run snakemake.")
 
 
 def check_settings(results: Path, settings: dict, wanted: dict) -> None:
     """Refuse results of other settings than those of the reference."""
-    other = [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
+    other = [f"{part}.{key}" for part, values in settings.items() for key in differing(values, wanted.get(part, {}))]
     if other:
         raise ValueError(f"{results} was made with other settings than the reference ({', '.join(other)}).")
+
+
+def differing(settings: dict, wanted: dict) -> list[str]:
+    """Keys whose values differ."""
+    return [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
 
 
 def check_files(results: Path, manifest: dict, wanted: dict) -> None:
