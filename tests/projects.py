@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from ictd.pipeline.config import study_names
 
@@ -18,6 +19,8 @@ SMOKE_OF_ALL = [SMOKE, *(f"studies/{name}/smoke.yaml" for name in STUDIES)]
 # Values for a smoke run of two cells.
 FEW = ["envs=[boyan]", "states=[5]", "depths=[6]"]
 PARTS = "Snakefile config.yaml workflow docs envs profiles report src studies tests/smoke.yaml".split()
+# Snakemake's workflow in a run, as the options of steps see it.
+RUN = SimpleNamespace(executor_plugin=1, dryrun=False, touch=False)
 DRY_RUN = ["--quiet", "host", "--cores", "1", "--dry-run", "--nolock"]
 
 

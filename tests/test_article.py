@@ -1,16 +1,17 @@
 """The article: Markdown and formulas in Typst's markup, and the numbers, tables and sections of a run."""
 
+import json
 import re
 
 import pandas as pd
 import pytest
-from projects import ROOT
+from projects import ROOT, STUDIES
 from pypdf import PdfReader
 
 from ictd.report import article
 from ictd.report.numbers import ABSENT, as_markdown, load_references
 from ictd.report.typst_markup import as_typst, formula
-from ictd.storage import save_json, save_table, save_text
+from ictd.storage import file_digest, save_json, save_table, save_text
 
 TEXT = """
 #let made = json("made.json")
@@ -22,7 +23,6 @@ The error is #n("error:.2f"), in the study #n("control.error:.1f"), from #n("pat
 #section("page", "Proof")
 Other settings: #made.other_settings
 """
-STUDIES = ["emergence", "sampled_prompts", "features", "control"]
 FIGURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 9"><path d="M0 0L9 9"/></svg>'
 PAGE = """# A page
 
@@ -62,7 +62,7 @@ def written(results, text=TEXT, studies=("control",), other_settings=""):
     save_text(page, PAGE)
     save_text(bibliography, "")
     made = results / "article.pdf"
-    article.main(source, bibliography, [page], results, dict.fromkeys(studies, "digest"), other_settings, made)
+    article.main(source, bibliography, [page], results, [results / "figures"], [*studies], other_settings, made)
     return " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(made).pages).split())
 
 
@@ -85,11 +85,20 @@ def test_fonts_are_embedded(results):
         assert "/FontFile2" in descriptor or "/FontFile3" in descriptor
 
 
-def test_what_did_not_run_is_said(results):
-    assert f"in the study {ABSENT}" in written(results, studies=())
+def test_what_other_settings_do_not_give_is_said(results):
     text = written(results, TEXT.replace('"error:', '"other:'), other_settings="seeds")
     assert f"The error is {ABSENT}" in text
     assert "Other settings: seeds" in text
+
+
+def test_a_result_that_is_not_what_its_record_says_is_refused(results):
+    save_text(results / "figures/bars.svg", FIGURE)
+    record = {"options": {}, "inputs": [], "outputs": {"figures/bars.svg": file_digest(results / "figures/bars.svg")}}
+    save_text(results / "logs/figures.log", json.dumps(record) + "\n")
+    written(results)
+    save_text(results / "figures/bars.svg", "another")
+    with pytest.raises(ValueError, match=r"bars\.svg is not the file that its job wrote"):
+        written(results)
 
 
 @pytest.mark.parametrize(
@@ -106,16 +115,10 @@ def test_what_the_results_do_not_have_is_an_error(results, found, replaced, said
         written(results, TEXT.replace(found, replaced))
 
 
-def test_jobs_of_a_study_that_did_not_end_are_no_time_of_the_paper(results):
-    save_table(results / "benchmarks/features_pretrain/td.tsv", pd.DataFrame({"cpu_time": [600.0]}))
-    text = TEXT.replace(
-        "Other settings:", 'It took #n("minutes:.1f"), #n("control.minutes:.1f"), #n("features.minutes:.1f").'
-    )
-    assert f"It took 1.0, 0.0, {ABSENT}." in written(results, text)
-
-
-def test_results_of_a_study_from_earlier_code_do_not_fail(results):
-    assert f"in the study {ABSENT}" in written(results, TEXT.replace('"control.error', '"control.other'))
+def test_minutes_of_each_part(results):
+    save_table(results / "benchmarks/control_pretrain/td.tsv", pd.DataFrame({"cpu_time": [600.0]}))
+    text = TEXT.replace("Other settings:", 'It took #n("minutes:.1f"), #n("control.minutes:.1f").')
+    assert "It took 1.0, 10.0." in written(results, text)
 
 
 def test_markdown_that_cannot_be_shown_is_an_error():
@@ -140,49 +143,26 @@ def test_the_vector_of_ones_is_bold_in_text():
     assert as_typst("α11' and 1'P = 1") == '#"α";#strong[11]#"\' and ";#strong[1]#"\'P = 1";\n\n'
 
 
-@pytest.fixture
-def submitted(tmp_path, monkeypatch):
-    """A function that makes the real article from the reference: the texts of its pages, given the studies that ran."""
+@pytest.mark.parametrize("anonymous", ["false", "true"])
+def test_the_article_has_the_length_of_a_submission(tmp_path, monkeypatch, anonymous):
+    """The real article, from the reference."""
     text = (ROOT / "report/article.typ").read_text()
     for figure in re.findall(r'#picture\("([^"]+)"', text):
         save_text(tmp_path / f"results/figures/{figure}.svg", FIGURE)
     numbers, tables = load_references(ROOT / "reference")
-
-    def make(studies, anonymous):
-        source = tmp_path / "article.typ"
-        save_text(source, text.replace("#let anonymous = false", f"#let anonymous = {anonymous}"))
-        ran = {name: value for name, value in numbers.items() if "." not in name or name.split(".")[0] in studies}
-        minutes = {"minutes": 2.0} | {f"{name}.minutes": 5.0 for name in studies}
-        shown = {name: as_typst(as_markdown(frame)) for name, frame in tables.items()}
-        monkeypatch.setattr(article, "_numbers_and_tables", lambda *_: (ran | minutes, shown))
-        for name in studies:
-            (tmp_path / "results" / name / "figures").mkdir(parents=True, exist_ok=True)
-        documents = [ROOT / "docs/theory.md", ROOT / "docs/results.md"]
-        made = tmp_path / "article.pdf"
-        bibliography = ROOT / "report/references.bib"
-        article.main(source, bibliography, documents, tmp_path / "results", dict.fromkeys(studies, "digest"), "", made)
-        return [" ".join(sheet.extract_text().split()) for sheet in PdfReader(made).pages]
-
-    return make
-
-
-def test_the_article_has_the_length_of_a_submission(submitted):
-    pages = submitted(STUDIES, "false")
-    appendix = next(i for i, text in enumerate(pages) if "A Proofs and checks" in text)
+    minutes = {"minutes": 2.0} | {f"{name}.minutes": 5.0 for name in STUDIES}
+    shown = {name: as_typst(as_markdown(frame)) for name, frame in tables.items()}
+    monkeypatch.setattr(article, "_numbers_and_tables", lambda *_: (numbers | minutes, shown))
+    source, made = tmp_path / "article.typ", tmp_path / "article.pdf"
+    save_text(source, text.replace("#let anonymous = false", f"#let anonymous = {anonymous}"))
+    documents = [ROOT / "docs/theory.md", ROOT / "docs/results.md"]
+    article.main(source, ROOT / "report/references.bib", documents, tmp_path / "results", [], [], "", made)
+    pages = [" ".join(sheet.extract_text().split()) for sheet in PdfReader(made).pages]
+    appendix = next(i for i, page in enumerate(pages) if "A Proofs and checks" in page)
     assert appendix <= 8
     assert len(pages) - appendix <= 6
-    assert ABSENT not in " ".join(pages)
-
-
-def test_an_anonymous_article_without_studies(submitted):
-    pages = submitted([], "true")
-    text = " ".join(pages)
-    assert "Anonymous authors" in text
-    assert "ictd" not in text
-    for name in STUDIES:
-        assert f"This study is not in this run; make {name} runs it." in text
-    # In place of their minutes only.
-    assert text.count(ABSENT) == len(STUDIES)
+    written_by = "Anonymous authors" if anonymous == "true" else "The ictd authors"
+    assert ABSENT not in " ".join(pages) and written_by in pages[0]
 
 
 def test_the_reference_has_every_number_and_table_of_the_article():

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from projects import ROOT
+from projects import ROOT, RUN
 
 import ictd
 from ictd import mrp
-from ictd.pipeline import config, environments
+from ictd.pipeline import config, environments, rules
 from ictd.pipeline.config import load_config
 from ictd.pipeline.environments import environment_digest, load_environments
 from ictd.pipeline.rules import Steps
@@ -34,10 +34,12 @@ def ring(states, size, rng, least=0.0):
 @pytest.fixture
 def ring(tmp_path, monkeypatch):
     """A file with an environment, whose name is forgotten after the test."""
+    files = {}
     monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
     for module in (config, environments):
         monkeypatch.setattr(module, "ENVIRONMENTS", mrp.ENVIRONMENTS)
-    monkeypatch.setattr(environments, "FILES", {})
+    for module in (environments, rules):
+        monkeypatch.setattr(module, "FILES", files)
     path = tmp_path / "ring.py"
     path.write_text(RING)
     return path
@@ -66,9 +68,14 @@ def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
 
 
 def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monkeypatch):
-    table = ring.with_name("table.csv")
+    table, helper = (ring.with_name(name) for name in ("table.csv", "helper.py"))
     table.write_text("1\n")
-    text = RING.replace('"ring"', '"ring", reads=["table.csv"]')
+    helper.write_text("scale = 1\n")
+    monkeypatch.setattr(environments, "PROJECT", ring.parent)
+    monkeypatch.syspath_prepend(ring.parent)
+    text = RING.replace('"ring"', '"ring", reads=["table.csv"]').replace(
+        "import ictd\n", "import ictd\nimport helper\n"
+    )
     ring.write_text(text)
     load_environments([str(ring)])
     monkeypatch.chdir(ring.parent)
@@ -76,12 +83,13 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
 
     def digests() -> list[str]:
         environment_digest.cache_clear()
-        step = Steps(settings, "src")
+        step = Steps(settings, "src", RUN)
         tasks = step("ictd.steps.tasks", tasks=settings["tasks"])
         unseen = step("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
         family = step("ictd.steps.theory.family", settings["theory"], settings=["boyan-4", "ring-4"])
+        named = step("ictd.steps.theory.agreement", settings=["ring-4-30"])
         cells = [{"env": env, "states": "4", "seeds": "0-1"} for env in ("boyan", "ring")]
-        files = [*map(tasks, cells), unseen({}), family({})]
+        files = [*map(tasks, cells), unseen({}), family({}), named({})]
         return [file_digest(Path(file)) for file in files]
 
     first = digests()
@@ -91,8 +99,11 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
     second = digests()
     table.write_text("2\n")
     third = digests()
-    assert first[0] == second[0] == third[0]
-    assert all(len({*of_ring}) == 3 for of_ring in zip(first[1:], second[1:], third[1:], strict=True))
+    helper.write_text("scale = 2\n")
+    fourth = digests()
+    assert first[0] == second[0] == third[0] == fourth[0]
+    for of_ring in zip(first[1:], second[1:], third[1:], fourth[1:], strict=True):
+        assert len({*of_ring}) == 4
     table.unlink()
     with pytest.raises(ValueError, match=r"Environment 'ring' reads .*table\.csv: No such file or directory\."):
         digests()

@@ -1,20 +1,22 @@
-"""Provenance of results: digests of code, options files, and the manifest that is made from the records of jobs."""
+"""Provenance of results: digests of code, options files, records of jobs, and the manifest that is made from them."""
 
 import json
+import os
 import re
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from projects import ROOT, STUDIES
+from projects import RUN
 
-from ictd.pipeline import provenance
-from ictd.pipeline.provenance import code_digest, files_of, parts_of
-from ictd.pipeline.rules import Steps
+from ictd.pipeline.provenance import PACKAGES, code_digest, options_digest, source_digest
+from ictd.pipeline.records import main as check_records
+from ictd.pipeline.rules import Steps, import_graph, modules_of
+from ictd.pipeline.runner import check_unchanged
 from ictd.report import manifest
 from ictd.storage import file_digest, load_json, save_json
 
-STUDY = f"studies.{STUDIES[0]}"
-OWN_STEP = min(path.stem for path in (ROOT / "studies" / STUDIES[0]).glob("*.py") if path.stem != "results")
 MODULE = '''"""Module."""
 a = 1
 
@@ -31,21 +33,23 @@ STEP = "from pathlib import Path\n\ndef main(tasks: int, text: Path, output: Pat
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """Write modules of a package "ours", by their paths in it, in a project whose folder is called tests."""
-    project = tmp_path / "tests"
-    project.mkdir()
-    monkeypatch.setattr(provenance, "PACKAGES", {"ours": project, "ictd": provenance.PROJECT / "src"})
-    monkeypatch.chdir(project)
+    """Write files of a package "ours", by their paths in it."""
+    monkeypatch.setitem(PACKAGES, "ours", tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def forget():
+        code_digest.cache_clear()
+        import_graph.cache_clear()
 
     def write(**files):
         for name, text in files.items():
-            path = project / "ours" / name.replace("__", "/").replace("_", ".")
+            path = tmp_path / "ours" / name.replace("__", "/").replace("_", ".")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        code_digest.cache_clear()
+        forget()
 
     yield write
-    code_digest.cache_clear()
+    forget()
 
 
 @pytest.mark.parametrize(
@@ -60,35 +64,33 @@ def package(tmp_path, monkeypatch):
 )
 def test_a_digest_sees_each_statement_but_no_docstring(package, edit, seen):
     package(q__m_py=MODULE)
-    before = code_digest("ours")
+    before = code_digest("ours.q.m")
     package(q__m_py=MODULE.replace(*edit))
-    assert (code_digest("ours") != before) == seen
+    assert (code_digest("ours.q.m") != before) == seen
 
 
-def test_a_digest_has_new_modules_scripts_and_styles_but_no_tests(package):
+def test_a_digest_has_the_scripts_and_styles_beside_the_module(package):
     package(m_py=MODULE)
-    digests = [code_digest("ours")]
-    for name in ("other_py", "page_js", "page_css"):
+    digests = [code_digest("ours.m")]
+    for name in ("m_js", "m_css"):
         package(**{name: "x"})
-        digests.append(code_digest("ours"))
-    assert len({*digests}) == 4
-    package(tests__m_py="x", page_txt="x")
-    assert code_digest("ours") == digests[-1]
+        digests.append(code_digest("ours.m"))
+    assert len({*digests}) == 3
+    package(other_js="x", m_txt="x", other_py="x = 1")
+    assert code_digest("ours.m") == digests[-1]
 
 
-@pytest.mark.parametrize(
-    ("step", "texts", "parts"),
-    [
-        ("ictd.steps.tasks", [], ["ictd"]),
-        ("ictd.report.claims", [], ["ictd", "ictd.report"]),
-        (f"{STUDY}.{OWN_STEP}", [], ["ictd", STUDY]),
-        ("ictd.report.study", [f"studies/{STUDIES[0]}/README.md"], ["ictd", "ictd.report", STUDY, f"{STUDY}.results"]),
-    ],
-)
-def test_the_code_of_a_step_is_that_of_its_packages(step, texts, parts):
-    assert parts_of(step, [provenance.PROJECT / text for text in texts]) == parts
-    assert "mrp.py" in {path.name for path in files_of("ictd")}
-    assert not any("report" in path.parts for path in files_of("ictd"))
+def test_the_code_of_a_step_is_what_it_imports(package):
+    package(
+        m_py="from ours.n import a\n\ndef main():\n    import ours.o", n_py="import ours.p", o_py="", p_py="", q_py=""
+    )
+    assert modules_of("ours.m") == ["ours.m", "ours.n", "ours.o", "ours.p"]
+    assert modules_of("ours.p", "ours.q") == ["ours.p", "ours.q"]
+
+
+DRY_RUN = SimpleNamespace(executor_plugin=1, dryrun=True, touch=False)
+REPORT = SimpleNamespace(executor_plugin=None, dryrun=False, touch=False)
+TOUCH = SimpleNamespace(executor_plugin=1, dryrun=False, touch=True)
 
 
 @pytest.fixture
@@ -97,11 +99,21 @@ def options(package):
     package(m_py=STEP)
     Path("claims.toml").write_text("a = 1")
 
-    def write(**config) -> Path:
-        step = Steps({"results": "results", "readings": {}, "tasks": 5} | config, "src")
+    def write(workflow=RUN, **config) -> Path:
+        step = Steps({"results": "results", "readings": {}, "envs": [], "tasks": 5} | config, "src", workflow)
         return Path(step("ours.m", text=Path("claims.toml"))({}))
 
     return write
+
+
+def end_a_job(options: Path, seconds: float = 0) -> None:
+    """Write a result and the log of its job with these options, at a time from now."""
+    log = Path("results/logs/m.log")
+    log.parent.mkdir(exist_ok=True)
+    Path("results/made.txt").touch()
+    digest = options_digest(load_json(options))
+    log.write_text(json.dumps({"options": {f"options/{options.name}": digest}, "outputs": {"made.txt": ""}}))
+    os.utime(log, (time.time() + seconds,) * 2)
 
 
 def state(path: Path) -> tuple[bytes, int]:
@@ -126,6 +138,54 @@ def test_an_options_file_is_written_if_its_content_changes(options):
     assert after[0] == before[0] and after[1] > before[1]
 
 
+def test_times_in_the_future_are_waited_for_or_a_sentence(options):
+    step = Steps({"results": "results"}, "src", RUN)
+    end_a_job(options(), seconds=1)
+    ended = Path("results/logs/m.log").stat().st_mtime
+    step.check_times()
+    assert time.time() >= ended
+    end_a_job(options(), seconds=7200)
+    with pytest.raises(ValueError, match=r"times in the future; .*: find results -exec touch \{\} \+$"):
+        step.check_times()
+
+
+def test_files_made_with_other_options_are_not_touched(options):
+    end_a_job(options())
+    assert options(TOUCH) == options()
+    options(tasks=6)
+    with pytest.raises(ValueError, match=r"results/made.txt was made with other options; --touch would keep it"):
+        options(TOUCH, tasks=6)
+
+
+@pytest.mark.parametrize("workflow", [DRY_RUN, REPORT])
+def test_a_dry_run_plans_with_another_file_if_the_content_changes(options, workflow):
+    path, before = options(), state(options())
+    assert options(workflow) == path
+    planned = options(workflow, tasks=6)
+    assert planned != path and load_json(planned)["options"] == {"tasks": 6} and state(path) == before
+
+
+def test_a_job_stops_if_what_it_depends_on_changed_during_the_run(options, package, monkeypatch):
+    path = options()
+    content = load_json(path)
+    job = {"options": str(path), "digest": options_digest(content), "sources": source_digest(content)}
+
+    def refused(name: str) -> None:
+        with pytest.raises(ValueError, match=f"{name} changed during this run; run snakemake again: "):
+            check_unchanged(job)
+
+    check_unchanged(job)
+    package(m_py=STEP + "# A comment.\n")
+    check_unchanged(job)
+    package(m_py=STEP + "a = 1\n")
+    refused("ours.m")
+    package(m_py=STEP)
+    Path("claims.toml").write_text("a = 2")
+    refused("claims.toml")
+    options(tasks=6)
+    refused("results/options/ours.m.json")
+
+
 def test_a_folder_that_cannot_be_written_to_is_a_sentence(options):
     Path("results").write_text("no folder")
     with pytest.raises(ValueError, match=r"^results/options: .*; make room or give write access\.$"):
@@ -133,7 +193,7 @@ def test_a_folder_that_cannot_be_written_to_is_a_sentence(options):
 
 
 def test_rules_with_different_values_need_different_files(options):
-    step = Steps({"results": "results", "readings": {}}, "src")
+    step = Steps({"results": "results", "readings": {}, "envs": []}, "src", RUN)
     one, other = (step("ours.m", text=Path("claims.toml"), tasks=tasks) for tasks in (1, 2))
     one({})
     with pytest.raises(ValueError, match=r"Several rules run ours\.m with other values; give one an options_file\."):
@@ -146,13 +206,13 @@ def made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("results/options", "results/logs"):
         Path(folder).mkdir(parents=True)
-    save_json(Path("results/options/m.json"), {"code": {"ictd": "c"}})
-    digest = file_digest(Path("results/options/m.json"))
+    content = {"code": {"ictd": "c"}}
+    save_json(Path("results/options/m.json"), content)
 
     def write(name: str, inputs=(), **changes):
         path = Path(f"results/{name}.txt")
         path.write_text(name)
-        record = {"options": {"options/m.json": digest}, "versions": {"numpy": "1"}}
+        record = {"options": {"options/m.json": options_digest(content)}, "versions": {"numpy": "1"}}
         record |= {"seconds": 1, "inputs": [*inputs], "outputs": {path.name: file_digest(path)}} | changes
         Path(f"results/logs/{name}.log").write_text(f"a message\n{json.dumps(record)}\nprinted later\n")
 
@@ -162,31 +222,40 @@ def made(tmp_path, monkeypatch):
 
 
 def manifest_of(*names: str) -> dict:
-    manifest.main(Path("results"), Path("results/logs"), [*names], [], {"seeds": 3}, Path("results/manifest.json"))
+    manifest.main(Path("results"), [*names], [], {"seeds": 3}, Path("results/manifest.json"))
     return load_json(Path("results/manifest.json"))
 
 
-def test_the_manifest_names_the_versions_that_made_each_file(made):
+def test_the_manifest_names_the_modules_and_the_versions_that_made_each_file(made):
     found = manifest_of("a.txt")
     assert found["files"] == {"a.txt": file_digest(Path("results/a.txt"))} and found["code"] == {"ictd": "c"}
+    assert found["modules"] == {"a.txt": ["ictd"], "b.txt": ["ictd"]}
     assert found["made_with"] == [{"versions": {"numpy": "1"}, "files": ["a.txt", "b.txt"]}]
     made("a", ["b.txt"], versions={"numpy": "2"})
     groups = [(group["versions"]["numpy"], group["files"]) for group in manifest_of("a.txt")["made_with"]]
     assert groups == [("2", ["a.txt"]), ("1", ["b.txt"])]
 
 
-def test_the_manifest_refuses_files_of_unknown_provenance(made):
+def test_files_that_are_not_what_their_records_say_are_refused(made):
     def refused() -> str:
         with pytest.raises(ValueError, match=r"; rm results/\w.txt.*, then run snakemake as before\.$") as raised:
             manifest_of("a.txt")
         return str(raised.value)
 
-    Path("results/a.txt").write_text("another")
-    assert "results/a.txt is not the file that its job wrote, according to results/logs/a.log;" in refused()
-    made("a", ["b.txt"])
+    for name in ("a", "b"):
+        Path(f"results/{name}.txt").write_text("another")
+        assert (
+            f"results/{name}.txt is not the file that its job wrote, according to results/logs/{name}.log;" in refused()
+        )
+        made(name, ["b.txt"] if name == "a" else [])
     made("b", options={"options/m.json": "another"})
     assert "results/b.txt was made with other options than those in results/options/m.json;" in refused()
+
+
+def test_a_lost_log_is_said(made, capsys):
     Path("results/logs/b.log").write_text('{"options": {"options')
-    assert re.match("results/b.txt has no record in a log;", refused())
-    Path("results/logs/a.log").unlink()
-    assert "rm results/a.txt, then" in refused()
+    assert manifest_of("a.txt")["without_record"] == ["b.txt"]
+    check_records(Path("results"))
+    assert re.match(
+        "2 file.* have no record in a log, such as b.txt: their options are not known", capsys.readouterr().out
+    )

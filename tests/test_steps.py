@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import ROOT
+from projects import ROOT, RUN
 from snakemake.iocontainers import Namedlist
 
-from ictd.pipeline import provenance, runner
+from ictd.pipeline import runner
 from ictd.pipeline.config import load_yaml
-from ictd.pipeline.rules import Steps, main_parameters
+from ictd.pipeline.provenance import PACKAGES
+from ictd.pipeline.rules import Steps, import_graph, main_parameters
 from ictd.storage import load_json
 
 CONFIG = load_yaml(ROOT / "config.yaml")
@@ -37,7 +38,7 @@ class Rule:
     """A rule that runs a step, with the functions that Snakemake calls for a job."""
 
     def __init__(self, *arguments, **given):
-        self.step = Steps(CONFIG | {"results": "r"}, "src")
+        self.step = Steps(CONFIG | {"results": "r"}, "src", RUN)
         self.options = self.step(*arguments, **given)
 
     def command(self, wildcards, output=("r/a.npz",), **files) -> str:
@@ -51,16 +52,18 @@ class Rule:
 @pytest.fixture
 def written(tmp_path, monkeypatch):
     """Write the module ours.m."""
-    monkeypatch.setattr(provenance, "PACKAGES", provenance.PACKAGES | {"ours": tmp_path})
+    monkeypatch.setitem(PACKAGES, "ours", tmp_path)
     monkeypatch.chdir(tmp_path)
 
     def write(text: str) -> None:
         main_parameters.cache_clear()
+        import_graph.cache_clear()
         (tmp_path / "ours").mkdir(exist_ok=True)
         (tmp_path / "ours/m.py").write_text(text)
 
     yield write
     main_parameters.cache_clear()
+    import_graph.cache_clear()
 
 
 def test_jobs_store_bytecode_for_any_environment_variables(written, monkeypatch):

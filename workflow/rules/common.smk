@@ -21,10 +21,10 @@ else:
         shutil.unpack_archive(f"{ROOT}.tar", f"{ROOT}.part")
         os.remove(f"{ROOT}.tar")
         os.rename(f"{ROOT}.part", ROOT)
-SOURCE = str((ROOT / "src").resolve())
+SOURCE = os.path.abspath(ROOT / "src")
 sys.path.insert(0, SOURCE)
 # Rules of studies import the studies' modules.
-sys.path.append(str(ROOT.resolve()))
+sys.path.append(os.path.abspath(ROOT))
 
 from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names
 from ictd.pipeline.grid import cells, main_setting, seed_ranges, variants

@@ -112,7 +112,7 @@ class Steps:
         paths = {key: value for key, value in given.items() if "Path" in parameters[key]}
         results = Path(self.config["results"])
         files = [file for value in paths.values() for file in listed(value) if not file.is_relative_to(results)]
-        texts = [os.path.relpath(file.resolve(), PROJECT) for file in files]
+        texts = [os.path.relpath(file.absolute(), PROJECT) for file in files]
         names = modules_of(module, *modules)
         fixed = {
             "step": module,
@@ -137,8 +137,8 @@ class Steps:
                 if "env" in named and "env" in of_rule and len(place) == 1:
                     place.append(of_rule["env"])
             # A step can also reach an environment whose name is a part of another value.
-            values_as_text = json.dumps(values)
-            reached = [env for env in FILES if "ictd.mrp" in names and (env in chosen or f'"{env}"' in values_as_text)]
+            text = json.dumps([of_rule, values])
+            reached = [env for env in FILES if "ictd.mrp" in names and (env in chosen or env in text)]
             content = fixed | {"environments": {env: environment_digest(env) for env in reached}, "options": values}
             path = self._options_file(f"{results.joinpath('options', *place)}.json", content)
             JOBS[path] = content, source_digest(content), paths
@@ -163,7 +163,7 @@ class Steps:
         if stored == content:
             return path
         if self.workflow.executor_plugin is None or self.workflow.dryrun:
-            path = f"{PLANNED}/{options_digest(content)}/{Path(path).name}"
+            path = f"{PLANNED}/{path}/{options_digest(content)}.json".replace("..", "parent")
         try:
             save_json(Path(path), content)
         except OSError as error:
@@ -236,11 +236,17 @@ class Steps:
 
 @cache
 def import_graph() -> grimp.ImportGraph:
-    """The imports between the project's modules, also those inside functions."""
+    """Find the imports between the project's modules, also those inside functions.
+
+    A file that is no valid Python raises a ValueError.
+    """
     present = [name for name, root in PACKAGES.items() if (root / name).is_dir()]
     sys.path[:0] = [str(root) for root in PACKAGES.values()]
     try:
         return grimp.build_graph(*present, cache_dir=None)
+    except grimp.exceptions.SourceSyntaxError as error:
+        syntax_tree(Path(error.filename))
+        raise
     finally:
         del sys.path[: len(PACKAGES)]
 
