@@ -54,9 +54,21 @@ except WorkflowError:  # Remote executors have no number of cores.
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
-step = Steps(config, SOURCE, workflow)
+STEPS = Steps(config, SOURCE, workflow)
 with ending_in_a_sentence():
-    step.check_times()
+    STEPS.check_times()
+
+
+def step(*arguments, **given):
+    """The input `options` of a rule that runs a step (ictd.pipeline.rules.Steps); errors end in a sentence."""
+    with ending_in_a_sentence():
+        options = STEPS(*arguments, **given)
+
+    def options_file(wildcards):
+        with ending_in_a_sentence():
+            return options(wildcards)
+
+    return options_file
 
 
 def more_states_first(wildcards):

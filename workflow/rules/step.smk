@@ -14,7 +14,7 @@ rule step:
         runtime=60,
     params:
         # Snakemake does not compare these functions of inputs; what a job depends on is in its options file.
-        variables=lambda wildcards, input, output: step.variables(input, output),
-        command=step.command,
+        variables=lambda wildcards, input, output: STEPS.variables(input, output),
+        command=STEPS.command,
     shell:
         "{params.variables} python -m ictd.pipeline.runner {params.command} > {log:q} 2>&1"
