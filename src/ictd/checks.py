@@ -16,7 +16,7 @@ allows None:
 
 Shapes are written as in docstrings, such as "..., 2n+1, m".  A letter is a size of at least 1.  The first argument with
 the letter binds its size, and later arguments must have the same size.  "..." stands for leading axes that are the same
-in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.
+in all arguments of a call.  "*" stands for leading axes that broadcast with those of "...".
 """
 
 import inspect
@@ -38,8 +38,25 @@ Function = TypeVar("Function", bound=Callable)
 Class = TypeVar("Class", bound=type)
 # Largest deviation of a row sum from one that counts as rounding in float64, in float32, and to decimal digits.
 ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 1e-6, 1e-3
+# Words of other libraries for arguments, and what to do where an argument has no place.
+WORDS = {
+    "gamma": "discount",
+    "alpha": "step_size",
+    "lam": "decay",
+    "next_observations": "next_states",
+    "terminated": "terminals",
+    "dones": "terminals",
+    "truncated": "truncations",
+    "timeouts": "truncations",
+}
+REMEDIES = {
+    "terminals": "give the ends of episodes to Context.from_transitions",
+    "truncations": "leave out time limits, after which the value of the next state counts",
+}
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
 LARGEST = 2**31 - 1
+# Stands for a missing whole number.
+MISSING = -LARGEST
 MAX = sys.float_info.max
 # Rounding errors of values are up to 2^-52 / (1 - gamma)^2.  Above this discount they exceed a reward, and with it the
 # differences between states.
@@ -54,11 +71,25 @@ def validate(function: Function) -> Function:
 
     @wraps(function)
     def call(*args, **kwargs):
-        given = signature.bind(*args, **kwargs)
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(_of_wrong_call(function, [*signature.parameters], kwargs, error)) from None
         _apply(validators, given.arguments, defaults)
         return function(*given.args, **given.kwargs)
 
     return call
+
+
+def _of_wrong_call(function: Callable, names: list[str], named: dict, error: TypeError) -> str:
+    """Sentence on a call without the arguments of the function, with the right word for a wrong one."""
+    problem, remedy = error, f"its arguments are {', '.join(name for name in names if name not in ('self', 'cls'))}"
+    wrong = [name for name in named if name not in names]
+    if wrong and "options" not in names:
+        right = WORDS.get(wrong[0], wrong[0])
+        problem = f"has no argument {wrong[0]}"
+        remedy = f"its name is {right}" if right in names else REMEDIES.get(right, remedy)
+    return f"{function.__qualname__} {problem}; {remedy}."
 
 
 def validated(dataclass: Class) -> Class:
@@ -212,13 +243,38 @@ def distinct(validator: Callable) -> Callable:
     return check
 
 
-def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable:
-    """Make a validator of arrays of whole numbers from ``least`` to ``most``; the integer type does not change."""
+def integers(shape: str, least: int = -LARGEST, most: int = LARGEST, may_miss: bool = False) -> Callable:
+    """Make a validator of arrays of whole numbers from ``least`` to ``most``; the integer type does not change.
+
+    If ``may_miss`` is True, entries may be missing, as in a column of pandas by ``shift``, which is then of floats.
+    They become ``MISSING``.
+    """
 
     def check(name, value, sizes):
-        numbers = _as_array(name, value, shape, sizes, "iu")
-        refuse(name, (numbers < least) | (numbers > most), f"is {{}}, not from {least} to {most}", numbers)
+        numbers = _as_array(name, value, shape, sizes, "iuf" if may_miss else "iu")
+        if numbers.dtype.kind == "f":
+            numbers = np.where(np.isnan(numbers), MISSING, numbers)
+        bad = (numbers < least) | (numbers > most) | (numbers != np.floor(numbers))
+        refuse(name, bad, f"is {{}}, no whole number from {least} to {most}", numbers)
+        if may_miss:
+            return numbers.astype(np.int64)
         return numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
+
+    return check
+
+
+def no_column(validator: Callable, axis: int = -1) -> Callable:
+    """Make a validator that refuses a column (T, 1), which may be one context of T steps or T contexts of one step.
+
+    ``axis`` is that of the steps, counted from the end.
+    """
+
+    def check(name, value, sizes):
+        values = validator(name, value, sizes)
+        if values.shape[axis] == 1 and np.prod(values.shape[:axis]) > 1:
+            remedy = "give the steps of one context without this axis, and contexts of one step to from_trajectory"
+            raise ValueError(f"{name} has shape {values.shape}, so each context has one step; {remedy}.")
+        return values
 
     return check
 
@@ -234,8 +290,8 @@ def flags(shape: str) -> Callable:
     return check
 
 
-def array(shape: str, finite: bool = True) -> Callable:
-    """Make a validator that takes arrays and returns them as float64.
+def array(shape: str, finite: bool = True, least: float = -np.inf, most: float = np.inf) -> Callable:
+    """Make a validator that takes arrays of numbers from ``least`` to ``most`` and returns them as float64.
 
     ``finite`` is False if NaN has a meaning, such as a run that diverged.
     """
@@ -244,6 +300,7 @@ def array(shape: str, finite: bool = True) -> Callable:
         numbers = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
         if finite:
             refuse(name, ~np.isfinite(numbers), "is {}, which is not finite", numbers)
+        refuse(name, (numbers < least) | (numbers > most), f"is {{}}, not from {least} to {most}", numbers)
         return numbers
 
     return check
@@ -303,6 +360,12 @@ def refuse(name: str, bad: np.ndarray, problem: str, values: np.ndarray | None =
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {problem}.")
 
 
+def refuse_infinite(*estimates: np.ndarray) -> None:
+    """Raise a ValueError if an estimate, or a number that it is computed from, exceeds the range of floats."""
+    if not all(np.isfinite(numbers).all() for numbers in estimates):
+        raise ValueError(f"estimates are beyond {MAX:.1e}; divide rewards or features by a number.")
+
+
 def rounding_of_type(given: Any) -> float:
     """Relative rounding error of the entries of an array of a type that is narrower than float64, and 0 otherwise."""
     dtype = np.asarray(given).dtype
@@ -328,7 +391,7 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     try:
         converted = np.asarray(value)
         if converted.dtype == object:  # Such as columns of a DataFrame.
-            converted = np.array(converted.tolist())
+            converted = np.array(_missing_as_nan(converted).tolist())
     except (RuntimeError, TypeError) as error:  # Such as torch's for a tensor with a gradient.
         raise ValueError(f"{name} cannot be an array: {abbreviated(error).rstrip('.')}.") from None
     except Exception as error:
@@ -338,12 +401,21 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     if converted.shape[-1:] == (0,) and shape != "...":
         raise ValueError(f"{name} is empty; give at least one entry.")
     if converted.dtype.kind not in kinds:
-        words = "truth values" if "b" in kinds else "real numbers" if "f" in kinds else "whole numbers"
+        words = (
+            "truth values"
+            if "b" in kinds
+            else "real numbers"
+            if "f" in kinds
+            else "whole numbers, as pandas.factorize of labels"
+        )
         raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words}.")
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
     return converted
+
+
+_missing_as_nan = np.frompyfunc(lambda entry: np.nan if str(entry) in ("None", "<NA>", "NaT") else entry, 1, 1)
 
 
 def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:
@@ -353,6 +425,11 @@ def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:
     leading_axes = len(given) - len(axes)
     fits = leading_axes >= 0 if lead else leading_axes == 0
     bound = {"...": given[:leading_axes]} if lead == "..." else {}
+    if lead == "*" and fits:
+        try:
+            np.broadcast_shapes(given[:leading_axes], sizes.get("...", ()))
+        except ValueError:
+            fits = False
     if fits:
         for axis, size in zip(axes, given[leading_axes:], strict=True):
             # An axis such as "2n+1": a factor, a letter and a summand.
