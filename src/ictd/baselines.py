@@ -37,7 +37,6 @@ from ictd.checks import (
     instance,
     number,
     refuse,
-    refuse_infinite,
     validate,
 )
 from ictd.context import Context
@@ -178,7 +177,8 @@ def lstd(context: Context, discount: UpToOne, ridge: Positive) -> np.ndarray:
     terms = np.abs(context.C) + ridge_share + discount * np.abs(context.D)
     w = solved(matrix, terms, context.b)
     squares = (1 - discount) ** 2 * np.vecdot(w, np.matvec(context.C, w))
-    large = squares > context.length * context.reward_square  # At least the square of the largest reward.
+    most = context.length * context.reward_square  # At least the square of the largest reward.
+    large = squares > most * (1 + ROW_SUM_TOLERANCE)
     warn_of_divergence("lstd", large & (not context.one_hot), *NEARLY_SINGULAR)
     return w
 
@@ -195,7 +195,8 @@ def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndar
 
     Raises a ValueError if equations have no solution, or a number exceeds the range of floats.
     """
-    refuse_infinite(matrix, vector)
+    too_large = "of LSTD is not finite; divide rewards or features by a number"
+    refuse("equation", ~np.isfinite(matrix.sum(axis=-1) + vector), too_large)
     rounding = matrix.shape[-1] * np.finfo(float).eps
     scaled, largest, scales = matrix, terms, []
     for axis in (-1, -2):
@@ -218,18 +219,21 @@ def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndar
             parts = vector[place] @ u
             outside = v[np.abs(parts) <= rounding * np.linalg.norm(parts)]
             solutions[place] -= outside @ solutions[place] @ outside
-    refuse_infinite(solutions)
+    none = "of LSTD does not exist, because m C - gamma m D + ridge I is singular; give another ridge"
+    refuse("estimate", np.isnan(solutions).any(axis=-1), none)
+    refuse("estimate", np.isinf(solutions).any(axis=-1), too_large)
     return solutions
 
 
 def _least_norm(matrix: np.ndarray, vector: np.ndarray, columns: np.ndarray, limit: float) -> np.ndarray:
-    """Solution x (d,) of least norm of matrix (d, d) times ``columns`` (d,) times x, without singular values below a limit."""
+    """Solution (d,) of least norm of equations with scaled ``columns`` (d,), without singular values below a limit.
+
+    If there is no solution, NaN.
+    """
     u, s, v = np.linalg.svd(matrix)
     parts, known = vector @ u, s > limit
     if (np.abs(parts[~known]) > LARGEST_ERROR * np.linalg.norm(parts)).any():
-        raise ValueError(
-            "context has no LSTD estimate, because m C - gamma m D + ridge I is singular; give another ridge or discount."
-        )
+        return np.full(len(v), np.nan)
     solution = (parts[known] / s[known]) @ v[known] / columns
     # Without entries that are rounding, which the scale of a feature of small numbers would enlarge.
     free = np.where(np.abs(v[~known]) > LARGEST_ERROR, v[~known], 0) / columns
@@ -277,9 +281,7 @@ def certainty_equivalence(
     context.refuse_endless(discount, pseudo_counts)
     p, r, _ = context.empirical_model(pseudo_counts)
     r = np.where(context.visits > 0, r, reward)
-    values = np.linalg.solve(np.eye(context.dimension) - discount * p, r[..., None])[..., 0]
-    refuse_infinite(values)
-    return values
+    return np.linalg.solve(np.eye(context.dimension) - discount * p, r[..., None])[..., 0]
 
 
 @validate

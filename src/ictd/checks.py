@@ -16,10 +16,12 @@ allows None:
 
 Shapes are written as in docstrings, such as "..., 2n+1, m".  A letter is a size of at least 1.  The first argument with
 the letter binds its size, and later arguments must have the same size.  "..." stands for leading axes that are the same
-in all arguments of a call.  "*" stands for leading axes that broadcast with those of "...".
+in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.  An
+axis with "!" is not 1 after leading axes, because a column (T, 1) may be one context of T steps or T contexts of one.
 """
 
 import inspect
+import math
 import re
 import sys
 import warnings
@@ -42,8 +44,6 @@ ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 1e-6, 1e-3
 WORDS = {
     "gamma": "discount",
     "alpha": "step_size",
-    "lam": "decay",
-    "next_observations": "next_states",
     "terminated": "terminals",
     "dones": "terminals",
     "truncated": "truncations",
@@ -263,22 +263,6 @@ def integers(shape: str, least: int = -LARGEST, most: int = LARGEST, may_miss: b
     return check
 
 
-def no_column(validator: Callable, axis: int = -1) -> Callable:
-    """Make a validator that refuses a column (T, 1), which may be one context of T steps or T contexts of one step.
-
-    ``axis`` is that of the steps, counted from the end.
-    """
-
-    def check(name, value, sizes):
-        values = validator(name, value, sizes)
-        if values.shape[axis] == 1 and np.prod(values.shape[:axis]) > 1:
-            remedy = "give the steps of one context without this axis, and contexts of one step to from_trajectory"
-            raise ValueError(f"{name} has shape {values.shape}, so each context has one step; {remedy}.")
-        return values
-
-    return check
-
-
 def flags(shape: str) -> Callable:
     """Make a validator of arrays of truth values, which may also be written as 0 and 1; it returns them as bool."""
 
@@ -297,7 +281,7 @@ def array(shape: str, finite: bool = True, least: float = -np.inf, most: float =
     """
 
     def check(name, value, sizes):
-        numbers = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
+        numbers = _as_array(name, value, shape, sizes, "fiu").astype(np.float64, copy=False)
         if finite:
             refuse(name, ~np.isfinite(numbers), "is {}, which is not finite", numbers)
         refuse(name, (numbers < least) | (numbers > most), f"is {{}}, not from {least} to {most}", numbers)
@@ -317,7 +301,7 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
     """
 
     def check(name, value, sizes):
-        rows = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
+        rows = _as_array(name, value, shape, sizes, "fiu").astype(np.float64, copy=False)
         refuse(name, ~((rows >= -SINGLE) & (rows < np.inf)), "is {}, which is not a probability", rows)
         rows = np.maximum(rows, 0)
         sums = np.asarray(row_sums(rows))
@@ -360,12 +344,6 @@ def refuse(name: str, bad: np.ndarray, problem: str, values: np.ndarray | None =
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {problem}.")
 
 
-def refuse_infinite(*estimates: np.ndarray) -> None:
-    """Raise a ValueError if an estimate, or a number that it is computed from, exceeds the range of floats."""
-    if not all(np.isfinite(numbers).all() for numbers in estimates):
-        raise ValueError(f"estimates are beyond {MAX:.1e}; divide rewards or features by a number.")
-
-
 def rounding_of_type(given: Any) -> float:
     """Relative rounding error of the entries of an array of a type that is narrower than float64, and 0 otherwise."""
     dtype = np.asarray(given).dtype
@@ -386,7 +364,8 @@ def abbreviated(value: object) -> str:
 def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> np.ndarray:
     """Convert a value to an array, and check its shape and the kind of its type.
 
-    ``kinds`` are characters of NumPy's ``dtype.kind``: "i" and "u" for whole numbers, "f" for floats.
+    ``kinds`` are characters of NumPy's ``dtype.kind``: "i" and "u" for whole numbers, "f" for floats.  The first one
+    names the kind that the message asks for.
     """
     try:
         converted = np.asarray(value)
@@ -401,14 +380,9 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     if converted.shape[-1:] == (0,) and shape != "...":
         raise ValueError(f"{name} is empty; give at least one entry.")
     if converted.dtype.kind not in kinds:
-        words = (
-            "truth values"
-            if "b" in kinds
-            else "real numbers"
-            if "f" in kinds
-            else "whole numbers, as pandas.factorize of labels"
-        )
-        raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words}.")
+        asked = {"b": "truth values", "f": "real numbers", "i": "whole numbers; pandas.factorize numbers labels"}
+        problem = f"is {abbreviated(value)} of type {converted.dtype}"
+        raise ValueError(f"{name} {problem}; give an array of {asked[kinds[0]]}.")
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
@@ -425,19 +399,18 @@ def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:
     leading_axes = len(given) - len(axes)
     fits = leading_axes >= 0 if lead else leading_axes == 0
     bound = {"...": given[:leading_axes]} if lead == "..." else {}
-    if lead == "*" and fits:
-        try:
-            np.broadcast_shapes(given[:leading_axes], sizes.get("...", ()))
-        except ValueError:
-            fits = False
     if fits:
         for axis, size in zip(axes, given[leading_axes:], strict=True):
             # An axis such as "2n+1": a factor, a letter and a summand.
-            factor, letter, summand = re.fullmatch(r"(\d*)(\w)\+?(\d*)", axis).groups()
+            factor, letter, summand, mark = re.fullmatch(r"(\d*)(\w)\+?(\d*)(!?)", axis).groups()
             count, rest = divmod(size - int(summand or 0), int(factor or 1))
             fits &= rest == 0 and 1 <= count == bound.setdefault(letter, count)
+            fits &= not mark or size > 1 or math.prod(given[:leading_axes]) == 1
     if not fits or any(sizes.get(letter, size) != size for letter, size in bound.items()):
         known = ", ".join(f"{letter} = {size}" for letter, size in sizes.items() if letter in shape)
         known = known.replace("... =", "leading axes")
-        raise ValueError(f"{name} has shape {given}; give ({shape}){' with ' if known else ''}{known}.")
+        if "!" in shape:
+            shape = shape.replace("!", "")
+            known += f" several steps in each context, or ({shape.removeprefix('..., ')}) for one context"
+        raise ValueError(f"{name} has shape {given}; give ({shape}){' with ' if known else ''}{known.strip()}.")
     sizes.update(bound)

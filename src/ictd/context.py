@@ -20,9 +20,9 @@ from ictd.checks import (
     array,
     either,
     flags,
+    instance,
     integer,
     integers,
-    no_column,
     probabilities,
     refuse,
     row_sums,
@@ -157,8 +157,9 @@ class Context:
 
         Parameters
         ----------
-        pseudo_counts : (n, n) or (..., n, n) array, numbers of steps from state to state that are added to the context, optional
-            The rewards of these steps are the mean reward that the context has in their state, or 0.
+        pseudo_counts : (n, n) or (..., n, n) array, optional
+            Numbers of steps from state to state that are added to the context.  The rewards of these steps are the mean
+            reward that the context has in their state, or 0.
 
         Returns
         -------
@@ -216,7 +217,8 @@ class Context:
         return self._of(False, diagonal(known), p, r)
 
     @classmethod
-    def joined(cls, contexts: "Sequence[Context]") -> Self:
+    @validate
+    def joined(cls, contexts: Annotated[Sequence[Self], instance(list, tuple)]) -> Self:
         """Average over the steps of all of several contexts, such as those of several episodes or agents.
 
         The last state of one context is not followed by the first state of the next.  Contexts with leading axes are
@@ -230,10 +232,10 @@ class Context:
         >>> ictd.Context.joined(contexts)
         <Context of 3 steps, 2 features>
         """
-        contexts = list(contexts)
-        shapes = {context.G.shape for context in contexts}
-        if len(shapes) != 1:
-            raise ValueError(f"contexts has matrices G of shapes {[*shapes]}; give contexts with G of one shape.")
+        integer(1)("the number of contexts", len(contexts), {})
+        sizes = {}
+        for i, context in enumerate(contexts):
+            instance(cls, G="..., 2d+1, 2d+1")(f"contexts[{i}]", context, sizes)
         length = sum(context.length for context in contexts)
         G = sum(context.gram_matrix(1, scaled=False) for context in contexts)
         endless = np.all([context._endless for context in contexts], axis=0)
@@ -289,7 +291,7 @@ class Context:
     @validate
     def from_transitions(
         cls,
-        states: Annotated[ArrayLike, no_column(integers("..., m"))],
+        states: Annotated[ArrayLike, integers("..., m!")],
         rewards: Annotated[ArrayLike, array("..., m")],
         next_states: NextStates,
         n: Count | None = None,
@@ -331,7 +333,7 @@ class Context:
     @validate
     def from_features(
         cls,
-        phi: Annotated[ArrayLike, no_column(array("..., m, d"), axis=-2)],
+        phi: Annotated[ArrayLike, array("..., m!, d")],
         phi_next: Annotated[ArrayLike, array("..., m, d", finite=False)],
         rewards: Annotated[ArrayLike, array("..., m")],
         terminals: Terminals | None = None,
@@ -451,11 +453,11 @@ def without_ends(next_states: np.ndarray, terminals: np.ndarray | None, n: int) 
 
 def _warn_of_swapped_axes(phi: np.ndarray, phi_next: np.ndarray) -> None:
     """Warn if steps (..., m, d) follow each other along the first axis, as in a log of several agents."""
-
-    def share_that_follows(axis):
-        return (np.moveaxis(phi_next, axis, 0)[:-1] == np.moveaxis(phi, axis, 0)[1:]).all(axis=-1).mean()
-
-    if phi.ndim > 2 and len(phi) > 1 and share_that_follows(0) > (1 + share_that_follows(-2)) / 2:
+    if len(phi) == 1:
+        return
+    along = [(np.moveaxis(phi, axis, 0), np.moveaxis(phi_next, axis, 0)) for axis in (0, -2)]
+    first, last = ((now[1:] == following[:-1]).all(axis=-1).mean() for now, following in along)
+    if first > (1 + last) / 2:
         warnings.warn(
             "steps follow each other along the first axis, which counts contexts; move the axis of the steps"
             " behind it (np.moveaxis).",

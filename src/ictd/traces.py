@@ -17,6 +17,7 @@ import numpy as np
 from ictd.baselines import NEARLY_SINGULAR, solved, warn_of_divergence
 from ictd.checks import (
     LARGEST_DISCOUNT,
+    ROW_SUM_TOLERANCE,
     ArrayLike,
     Count,
     Features,
@@ -25,7 +26,6 @@ from ictd.checks import (
     array,
     either,
     integers,
-    no_column,
     number,
     refuse,
     validate,
@@ -36,7 +36,7 @@ from ictd.prompt import checked_states, features_of
 # Steps whose features are in memory at once.
 BLOCK = 256
 # Types of the arguments of both algorithms.
-States = Annotated[ArrayLike, no_column(integers("..., k"))]
+States = Annotated[ArrayLike, integers("..., k!")]
 Rewards = Annotated[ArrayLike, array("..., m")]
 StepDiscounts = Annotated[float | ArrayLike, either(number(0, 1, "from 0 to 1"), array("..., m", least=0, most=1))]
 
@@ -100,13 +100,12 @@ def td_lambda(
     """
     steps = _steps(states, rewards, discount, decay, n, features, next_states, terminals, truncations)
     w = trace = np.zeros(n if features is None else features.shape[-1])
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         for phi, phi_next, _, _, reward, gamma, decays in steps.in_order():
             error = reward + np.vecdot(w, gamma[..., None] * phi_next - phi)
             trace = decays[..., None] * trace + phi
             w = w + step_size * error[..., None] * trace
-        diverged = steps.too_large(w)
-    warn_of_divergence("td_lambda", diverged)
+    warn_of_divergence("td_lambda", steps.too_large(w))
     return w
 
 
@@ -156,8 +155,8 @@ def lstd_lambda(
     """
     steps = _steps(states, rewards, discount, decay, n, features, next_states, terminals, truncations)
     if (steps.discounts > LARGEST_DISCOUNT).any():
-        given = steps.states, rewards, steps.next_states, steps.n, features, terminals, steps.discounts
-        Context.from_transitions(*given).refuse_endless(1.0)
+        given = steps.states, rewards, steps.next_states, steps.n, features, steps.discounts
+        Context._of_steps(*given).refuse_endless(1.0)
     features = np.eye(steps.n) if features is None else features
     lead = np.broadcast_shapes(rewards.shape[:-1], features.shape[:-2])
     contexts = np.indices(lead, sparse=True)
@@ -188,11 +187,13 @@ class _Steps(NamedTuple):
 
     def too_large(self, w: np.ndarray) -> np.ndarray:
         """Whether weights w (..., d) give values that are larger than rewards and discounts allow, (...)."""
-        values = w if self.features is None else np.matvec(self.features, w)
-        squares = (features_of(self.states, values[..., None], self.n) ** 2).sum(axis=(-1, -2))
         length, largest = self.rewards.shape[-1], self.discounts.max(axis=-1)
-        horizon = np.where(largest < 1, 1 / (1 - largest), length)
-        return ~(squares <= length * (self.rewards**2).sum(axis=-1) * horizon**2)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            values = w if self.features is None else np.matvec(self.features, w)
+            squares = (features_of(self.states, values[..., None], self.n) ** 2).sum(axis=(-1, -2))
+            horizon = np.where(largest < 1, 1 / (1 - largest), length)
+            most = length * (self.rewards**2).sum(axis=-1) * horizon**2
+        return ~((squares <= most * (1 + ROW_SUM_TOLERANCE)) & np.isfinite(squares))
 
     def in_order(self) -> Iterator[tuple[np.ndarray, ...]]:
         """Yield phi_t, phi_{t+1} (..., d) and the first five fields (...) of step t, step by step."""
