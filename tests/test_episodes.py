@@ -375,7 +375,7 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
         ),
         (
             lambda: ictd.td_lambda([0, 1, 0], [1.0] * 3, 1, 0.5, 0.1, 2, next_states=[1, 1, 0]),
-            r"next_states\[1\] is not the next entry of states; mark ends in terminals or truncations",
+            r"next_states\[1\] is not the next entry of states along the last axis; mark ends in terminals",
         ),
         (
             lambda: ictd.td_lambda([0, 1], [1.0] * 2, 1, 0.5, 0.1, 2, next_states=[1, 2]),

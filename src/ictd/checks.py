@@ -16,8 +16,8 @@ allows None:
 
 Shapes are written as in docstrings, such as "..., 2n+1, m".  A letter is a size of at least 1.  The first argument with
 the letter binds its size, and later arguments must have the same size.  "..." stands for leading axes that are the same
-in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.  An
-axis with "!" is not 1 after leading axes, because a column (T, 1) may be one context of T steps or T contexts of one.
+in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.  An axis with
+"!" is not 1 after leading axes, because a column (T, 1) may be one context of T steps or T contexts of one.
 """
 
 import inspect
@@ -101,10 +101,10 @@ def validated(dataclass: Class) -> Class:
 
 
 def equal_fields(record: Any, other: object) -> bool:
-    """Whether two objects of one class have equal fields, of which some are arrays; NaN equals NaN."""
+    """Whether two objects of one class have equal public fields, of which some are arrays; NaN equals NaN."""
     if type(record) is not type(other):
         return NotImplemented
-    fields, others = vars(record), vars(other)
+    fields, others = ({name: vars(each)[name] for name in vars(each) if name[0] != "_"} for each in (record, other))
     return fields.keys() == others.keys() and all(_equal(fields[name], others[name]) for name in fields)
 
 
@@ -401,7 +401,7 @@ def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:
     bound = {"...": given[:leading_axes]} if lead == "..." else {}
     if fits:
         for axis, size in zip(axes, given[leading_axes:], strict=True):
-            # An axis such as "2n+1": a factor, a letter and a summand.
+            # An axis such as "2n+1" or "m!": a factor, a letter, a summand and a mark.
             factor, letter, summand, mark = re.fullmatch(r"(\d*)(\w)\+?(\d*)(!?)", axis).groups()
             count, rest = divmod(size - int(summand or 0), int(factor or 1))
             fits &= rest == 0 and 1 <= count == bound.setdefault(letter, count)

@@ -453,7 +453,7 @@ def without_ends(next_states: np.ndarray, terminals: np.ndarray | None, n: int) 
 
 def _warn_of_swapped_axes(phi: np.ndarray, phi_next: np.ndarray) -> None:
     """Warn if steps (..., m, d) follow each other along the first axis, as in a log of several agents."""
-    if len(phi) == 1:
+    if len(phi) < 2:
         return
     along = [(np.moveaxis(phi, axis, 0), np.moveaxis(phi_next, axis, 0)) for axis in (0, -2)]
     first, last = ((now[1:] == following[:-1]).all(axis=-1).mean() for now, following in along)

@@ -71,7 +71,7 @@ def td_lambda(
     next_states : (..., m) int array, S_{t+1} of each step, which differs from the next entry of ``states`` only at the
         end of an episode; optional
     terminals : (..., m) bool array, whether step t ends its episode, Gymnasium's ``terminated``
-        The next state of such a step is ignored.
+        The next state of such a step is ignored, and may be missing (NaN).
     truncations : (..., m) bool array, whether step t is the last before a time limit, Gymnasium's ``truncated``
         The value of its next state counts, so ``next_states`` must be given unless it is the last step, and the trace
         starts anew.
@@ -232,7 +232,11 @@ def _steps(
         # Two states may be the same observation, with the same features.
         after, before = (features_of(part, features, n) for part in (next_states[..., :-1], states[..., 1:]))
         jumps = jumps & (after != before).any(axis=-1)
-    refuse("next_states", jumps, "is not the next entry of states; mark ends in terminals or truncations")
+    refuse(
+        "next_states",
+        jumps,
+        "is not the next entry of states along the last axis; mark ends in terminals or truncations",
+    )
     discounts = continuation(rewards, terminals, discount)
     decays = np.zeros(rewards.shape)
     decays[..., 1:] = decay * discounts[..., :-1] * ~cut[..., :-1]
