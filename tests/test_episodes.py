@@ -341,6 +341,7 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
         assert [one == other for other in made()].count(True) == 1 and one != 5
         assert (one == np.ones(3)) is False and (np.ones(3) != one) is True
     context, weights, model, tasks, *_ = made()
+    assert Context(3, ENDLESS.G) == ENDLESS
     assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
     assert Context([2, 2], np.stack([context.G] * 2)) != Context([2, 3], np.stack([context.G] * 2))
     assert model != ictd.Model(weights, 4, 0.9) and model in [model]

@@ -301,6 +301,10 @@ class Context:
     ) -> Self:
         """Average over steps that need not form one trajectory, such as several episodes or off-policy data.
 
+        Several contexts of one step each are refused, because such an array is the same as a column of T steps;
+        ``from_trajectory`` takes them.  A warning tells if the steps of several agents have the axes (T, N), in which
+        the first axis would count contexts.
+
         Parameters
         ----------
         states, next_states : (..., m) int arrays, S_t and S_{t+1}
