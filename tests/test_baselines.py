@@ -108,6 +108,12 @@ def test_off_policy_td_diverges_with_a_warning():
         batch_td(context, 0.9, 0.1, 2000)
 
 
+def test_one_weight_that_is_not_finite_is_divergence():
+    """The estimate of state 0 is -inf after two updates; no step starts from state 1."""
+    with pytest.warns(RuntimeWarning, match="batch_td diverged for 1 of 1 estimates"):
+        assert batch_td(Context.from_trajectory([0, 0], [1.0], 2), 0.9, 1e200, 2).tolist() == [-np.inf, 0]
+
+
 @pytest.mark.filterwarnings("error")
 def test_convergent_updates_give_no_warning():
     """The state with the large reward has a small weight, so values exceed the rewards of all frequent states."""

@@ -36,6 +36,7 @@ OUT_OF_RANGE = {
     "learning_rate": [0.0, -1.0], "threshold": [0.0, 1.0], "paths": [[0, 1, 3], [0, -1, 2]],
     "tasks_seen": [[2, 1], [1]],
     "decay": [1.5, -0.1],
+    "pseudo_counts": [-np.eye(3), np.ones((2, 2))],
     ("Model", "discount"): [1.1, -0.1], ("lstd_lambda", "discount"): [1.1, -0.1, [[0.5, 1.1]] * 2],
     "env": ["ring"], "algo": ["sarsa"], "engine": ["jax"], "step_size": [[[0.5]]], "length": [0, [1, 2, 3]],
 }  # fmt: skip
@@ -69,7 +70,7 @@ def calls():
         "from_trajectory": (ictd.Context.from_trajectory, {"states": paths, "rewards": paths[:, 1:] * 0.5, "n": 3}),
         "from_features": (
             ictd.Context.from_features,
-            {"phi": features, "phi_next": features[::-1], "rewards": features[..., 0]},
+            {"phi": features, "phi_next": features[:, ::-1], "rewards": features[..., 0]},
         ),
         "enumerated": (
             ictd.Context.enumerated,
@@ -266,11 +267,35 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
             lambda: ictd.Context.from_transitions([0], [1], [1], 2, terminals=["no"]),
             r"^terminals is \['no'\] .* give an array of truth values",
         ),
+        (
+            lambda: ictd.Context.from_trajectory(["a", "b"], [1.0], 2),
+            r"^states is \['a', 'b'\] .* whole numbers; pandas.factorize numbers labels",
+        ),
     ],
 )
 def test_the_value_that_is_refused_is_shown(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (ictd.lstd, {"gamma": 0.9, "ridge": 0.1}, "lstd has no argument gamma; its name is discount."),
+        (ictd.lstd, {"ridge": 0.1}, "lstd missing a required argument: 'context'; its arguments are context, discount"),
+        (ictd.td_lambda, {"dones": [0, 1]}, "td_lambda has no argument dones; its name is terminals."),
+        (
+            ictd.Context.from_trajectory,
+            {"terminals": [0]},
+            r"from_trajectory has .* to Context\.from_transitions",
+        ),
+        (ictd.Context.from_transitions, {"truncated": [0]}, "has no argument truncated; leave out time limits, after"),
+        (ictd.sample_tasks, {"env": "loop", "threshold": 0.4}, "sample_tasks missing a required argument: 'states'"),
+    ],
+)
+def test_wrong_names_of_arguments_are_explained(function, arguments, message):
+    with pytest.raises(TypeError, match=message):
+        function(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +309,8 @@ def test_the_value_that_is_refused_is_shown(call, message):
         ("..., m+1", (4,), {"m": 2}, None),
         ("..., n", (2,), {"...": (5,)}, None),
         ("*, n", (2,), {"...": (5,)}, {"...": (5,), "n": 2}),
+        ("..., m!, d", (5, 1, 2), {}, None),
+        ("..., m!, d", (1, 1, 2), {}, {"...": (1,), "m": 1, "d": 2}),
     ],
 )
 def test_shapes_bind_sizes(shape, given, sizes, bound):

@@ -5,6 +5,7 @@ import warnings
 
 import naive
 import numpy as np
+import pandas as pd
 import pytest
 from tolerances import ROUNDING
 
@@ -260,15 +261,28 @@ def test_features_of_small_numbers_are_not_collinear():
     given = rewards, 0.9, 0.3, 1e-300, None
     expected = ictd.lstd_lambda(states, *given, features)
     np.testing.assert_allclose(ictd.lstd_lambda(states, *given, features * [1, 1e-12]), expected * [1, 1e12], rtol=1e-9)
+    collinear = features[:, [0, 0, 1]] * [1, 2, 1e-12]
+    found = ictd.lstd_lambda(states, *given, collinear)
+    np.testing.assert_allclose(found, expected[[0, 0, 1]] * [1 / 5, 2 / 5, 1e12], rtol=1e-9)
+    assert not Context.from_trajectory(states, rewards, features=1e-8 * features[:, :1]).one_hot
 
 
-def test_an_equation_that_the_ridge_makes_singular_has_a_solution():
-    """C + ridge - gamma D is 0 but for rounding in the first context: 1 + 0.8 - 0.9 * 2, and 1 - 0.5 * 2."""
-    contexts = Context.from_features([[[1.0]], [[1.0]]], [[[2.0]], [[1.0]]], [[1.0], [1.0]])
-    np.testing.assert_allclose(ictd.lstd(contexts, 0.9, 0.8), [[0], [1 / 0.9]], rtol=ROUNDING)
-    np.testing.assert_allclose(ictd.lstd(contexts, 0.5, 1e-300), [[0], [2]], rtol=ROUNDING)
-    for discount, ridge in ((0.9, 0.8), (0.5, 1e-300)):
-        assert ictd.lstd_lambda([0, 1], [1.0], discount, 0, ridge, features=[[1.0], [2.0]]).tolist() == [0]
+@pytest.mark.parametrize(("discount", "ridge"), [(0.9, 0.8), (0.5, 1e-300)])
+@pytest.mark.parametrize("traces", [False, True])
+def test_an_equation_that_the_ridge_makes_singular_is_refused(discount, ridge, traces):
+    """C + ridge - gamma D is 0 but for rounding: 1 + 0.8 - 0.9 * 2, and 1 - 0.5 * 2.  Without rewards, 0 solves it."""
+
+    def solve(ridge, reward=1.0):
+        steps = [0, 1], [reward]
+        if traces:
+            return ictd.lstd_lambda(*steps, discount, 0, ridge, features=[[1.0], [2.0]])
+        return ictd.lstd(Context.from_trajectory(*steps, features=[[1.0], [2.0]]), discount, ridge)
+
+    assert solve(ridge, reward=0.0) == 0
+    with pytest.raises(ValueError, match="estimate of LSTD does not exist, because m C - gamma m D"):
+        solve(ridge)
+    with pytest.warns(RuntimeWarning, match=r"lstd.* for 1 of 1 estimates; give a larger ridge"):
+        solve(ridge + 1e-4)
 
 
 # Divergence
@@ -327,6 +341,7 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
         assert [one == other for other in made()].count(True) == 1 and one != 5
         assert (one == np.ones(3)) is False and (np.ones(3) != one) is True
     context, weights, model, tasks, *_ = made()
+    assert Context(3, ENDLESS.G) == ENDLESS
     assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
     assert Context([2, 2], np.stack([context.G] * 2)) != Context([2, 3], np.stack([context.G] * 2))
     assert model != ictd.Model(weights, 4, 0.9) and model in [model]
@@ -343,7 +358,7 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
         (lambda: ictd.td_lambda(STATES, REWARDS, 1, 1.5, 0.1, 2, **ENDS), "decay is 1.5; give a number from 0 to 1"),
         (
             lambda: ictd.td_lambda(STATES, REWARDS, [0.9, 1.2, 0, 0, 0], 0.5, 0.1, 2, **ENDS),
-            r"discount\[1\] is not from 0 to 1",
+            r"discount\[1\] is 1.2, not from 0 to 1",
         ),
         (
             lambda: ictd.td_lambda(STATES, REWARDS, 1, 0.5, 0.1, 2, terminals=TERMINALS),
@@ -361,7 +376,7 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
         ),
         (
             lambda: ictd.td_lambda([0, 1, 0], [1.0] * 3, 1, 0.5, 0.1, 2, next_states=[1, 1, 0]),
-            r"next_states\[1\] is not the next entry of states; mark ends in terminals or truncations",
+            r"next_states\[1\] is not the next entry of states along the last axis; mark ends in terminals",
         ),
         (
             lambda: ictd.td_lambda([0, 1], [1.0] * 2, 1, 0.5, 0.1, 2, next_states=[1, 2]),
@@ -374,13 +389,70 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
         (lambda: Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2), r"next_states\[1\] is not one of 2"),
         (
             lambda: Context.from_transitions([0], [1.0], [0], 1, discounts=[1.5]),
-            r"discounts\[0\] is not from 0 to 1",
+            r"discounts\[0\] is 1.5, not from 0 to 1",
         ),
+        (lambda: Context.from_transitions([0, 1], [1.0] * 2, [None, 0], 2), r"next_states\[0\] is missing, but termin"),
+        (lambda: Context.from_transitions([0, 1], [1.0] * 2, [0.5, 0], 2), r"next_states\[0\] is 0.5, no whole number"),
+        (
+            lambda: Context.from_transitions([[0], [1]], [1.0] * 2, [1, 0], 2),
+            r"states has shape \(2, 1\); .* several steps in each context, or \(m\) for one context",
+        ),
+        (lambda: Context.from_transitions([0, 1], [[1.0]] * 2, [1, 0], 2), r"rewards has shape \(2, 1\)"),
+        (
+            lambda: ictd.lstd_lambda([[0], [1]], [[1.0]] * 2, 0.9, 0.5, 0.1, 2, next_states=[[1], [0]]),
+            r"states has shape \(2, 1\); .* or \(k\) for one context",
+        ),
+        (lambda: ictd.lstd_lambda([0, 0], [1e308], 0.99, 0.5, 1e-3, 1), "estimate of LSTD is not finite"),
     ],
 )
 def test_invalid_arguments_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("form", [np.array, pd.Series, lambda column: pd.Series(column, dtype="Int64"), list])
+def test_missing_next_states_of_ends_are_ignored(form):
+    column = form(np.where(TERMINALS, np.nan, NEXT_STATES))
+    expected = Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2, terminals=TERMINALS)
+    assert Context.from_transitions(STATES, REWARDS, column, 2, terminals=TERMINALS) == expected
+    given = STATES, REWARDS, 1, 0.5, 0.1, 2, None
+    found = ictd.td_lambda(*given, column, TERMINALS, TRUNCATIONS)
+    np.testing.assert_array_equal(found, ictd.td_lambda(*given, NEXT_STATES, TERMINALS, TRUNCATIONS))
+    phi_next = np.array([[0, 1], [np.nan, 0], [1, 0], [0, 1], [np.nan, np.nan]])
+    by_features = Context.from_features(np.eye(2)[STATES], phi_next, REWARDS, TERMINALS)
+    np.testing.assert_allclose(by_features.G, expected.G, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("of_features", [False, True])
+def test_logs_of_several_agents_with_swapped_axes_give_a_warning(of_features):
+    """Steps (T, N) of N agents are T contexts of N steps for the library."""
+    rng = np.random.default_rng(0)
+    paths, rewards, ends = rng.integers(0, 5, (31, 4)), rng.normal(size=(30, 4)), rng.random((30, 4)) < 0.1
+    phi = np.eye(5)[paths]
+    with pytest.warns(UserWarning, match="steps follow each other along the first axis") as caught:
+        if of_features:
+            Context.from_features(phi[:-1], phi[1:], rewards, ends)
+        else:
+            Context.from_transitions(paths[:-1], rewards, paths[1:], 5, terminals=ends)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize("given", [{"n": 2}, {"features": [[1.0], [2.0]]}])
+def test_joined_contexts_have_the_steps_of_all(given):
+    """Those of the episodes, of different lengths, of two tasks with different rewards."""
+    columns = [np.array([column] * 2) for column in (STATES, REWARDS, NEXT_STATES, TERMINALS)]
+    columns[1][1] *= 2
+    expected, *contexts = (
+        Context.from_transitions(*(column[:, part] for column in columns[:3]), **given, terminals=columns[3][:, part])
+        for part in (slice(None), slice(2), slice(2, 5))
+    )
+    found = Context.joined(contexts)
+    np.testing.assert_allclose(found.G, expected.G, atol=ROUNDING)
+    np.testing.assert_allclose(ictd.lstd(found, 1, 0.1), ictd.lstd(expected, 1, 0.1), rtol=1e-12)
+
+
+FEATURES = np.array([[1.0, 0.5], [0.25, 1.0], [0.5, 2.0], [1.0, 1.0]])
+ENDLESS = Context.from_trajectory([0, 1, 2, 0], [1.0] * 3, features=FEATURES)
 
 
 @pytest.mark.parametrize(
@@ -391,12 +463,19 @@ def test_invalid_arguments_are_refused(call, message):
         lambda context: ictd.certainty_equivalence(context, 1 - 1e-12),
         lambda context: ictd.Model(ictd.theta_td(4), 3, 1).values(context),
         lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, [0.5, 1, 1, 1], 0.5, 0.1, n=4),
+        lambda context: ictd.constant_estimate(Context.from_trajectory([0, 1, 0], [1.0] * 2, 2), 1),
+        lambda context: ictd.lstd(ENDLESS, 1, 0.1),
+        lambda context: ictd.batch_td(Context.joined([ENDLESS, ENDLESS]), 1, 0.1, 3),
+        lambda context: ictd.lstd(Context.from_features(FEATURES, FEATURES[::-1], [1.0] * 4), 1, 0.1),
+        lambda context: ictd.lstd(Context.from_trajectory([0, 1], [1.0], 4).with_features(FEATURES), 1, 0.1),
+        lambda context: ictd.lstd(Context.enumerated(np.eye(4), [1.0] * 4, FEATURES), 1, 0.1),
+        lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, 1, 0.5, 0.1, features=FEATURES),
+        lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, 1, 0.5, 0.1, features=np.eye(4)),
     ],
 )
 def test_a_discount_of_one_needs_an_end(call):
     """State 0 ends or leads to 1; from 1 and 2 no step ends.  No step starts from state 3."""
     context = Context.from_transitions([0, 0, 1, 2], [1.0] * 4, [1, 1, 2, 1], 4, terminals=[1, 0, 0, 0])
-    with pytest.raises(ValueError, match=r"state\[1\] of the context reaches no end of an episode; mark ends in term"):
+    message = r"state\[\d\] of the context reaches no end of an episode|context has no step that ends an episode"
+    with pytest.raises(ValueError, match=message):
         call(context)
-    with pytest.raises(ValueError, match="context has no step that ends an episode; give a discount below 1"):
-        ictd.constant_estimate(Context.from_trajectory([0, 1, 0], [1.0] * 2, 2), 1)

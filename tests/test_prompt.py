@@ -146,6 +146,12 @@ def test_gram_matrices_are_means_or_sums_over_columns(tasks, paths, scaled):
         (lambda: Context(3, np.arange(9).reshape(3, 3)), r"G\[0, 1\] differs in the transpose"),
         (lambda: Context([3], np.eye(3)), r"G has shape \(3, 3\); .* leading axes \(1,\)\."),
         (lambda: Context.from_trajectory([0, 0], [1e200], n=1), r"G\[2, 2\] is not finite"),
+        (lambda: Context(1, np.eye(3)).gram_matrix(1.5), "discount is 1.5"),
+        (lambda: Context(1, np.eye(3)).grouped([[-1.0]]), r"pseudo_counts\[0, 0\] is -1.0, not from 0 to inf"),
+        (lambda: Context(1, np.eye(3)).empirical_model([1.0]), r"pseudo_counts has shape \(1,\); .* n = 1"),
+        (lambda: Context.joined([]), "the number of contexts is 0"),
+        (lambda: Context.joined([Context(1, np.eye(3)), 3]), r"contexts\[1\] is 3; give an object of type Context"),
+        (lambda: Context.joined([Context(1, np.eye(3)), Context(1, np.eye(5))]), r"contexts\[1\].G has shape \(5, 5\)"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow")

@@ -23,6 +23,7 @@ def tasks_and_contexts(p: np.ndarray, r: np.ndarray, rng: np.random.Generator) -
     assert_type(ictd.sample_steps(tasks, steps=40, rng=rng), tuple[np.ndarray, np.ndarray])
     context = assert_type(ictd.Context.from_trajectory([0, 1, 2, 0], [1.0, -1.0, 0.0], n=3), ictd.Context)
     assert_type(context.grouped().visits, np.ndarray)
+    assert_type(ictd.Context.joined([context, context]), ictd.Context)
     assert_type(ictd.batch_td(context, discount=0.9, step_size=[1.0, 2.0], depth=30), np.ndarray)
     ictd.sample_tasks("loop", states="5", size=100, rng=rng)  # pyrefly: ignore[bad-argument-type]
     ictd.value_function(p, r)  # pyrefly: ignore[missing-argument]

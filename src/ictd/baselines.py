@@ -45,6 +45,9 @@ from ictd.transformer import Weights, estimates, preconditioned_td
 # Largest rounding error of a solution of linear equations, relative to its norm, that is not looked at.
 LARGEST_ERROR = 1e-10
 
+# Problem and remedy in the warning of LSTD.
+NEARLY_SINGULAR = "has larger values than rewards allow, with a nearly singular matrix,", "give a larger ridge"
+
 # From a context
 
 
@@ -126,11 +129,13 @@ def _diverged(context: Context, discount: float, step_sizes: np.ndarray, w: np.n
     return diverged
 
 
-def warn_of_divergence(name: str, diverged: np.ndarray) -> None:
+def warn_of_divergence(
+    name: str, diverged: np.ndarray, problem: str = "diverged", remedy: str = "give a smaller step size"
+) -> None:
     """Warn if estimates of a function have diverged, unless ``np.errstate`` ignores overflow."""
     if diverged.any() and np.geterr()["over"] != "ignore":
         warnings.warn(
-            f"{name} diverged for {diverged.sum()} of {diverged.size} estimates; give a smaller step size.",
+            f"{name} {problem} for {diverged.sum()} of {diverged.size} estimates; {remedy}.",
             RuntimeWarning,
             stacklevel=4,  # The caller of the function behind its validation.
         )
@@ -156,13 +161,26 @@ def lstd(context: Context, discount: UpToOne, ridge: Positive) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the discount is out of range, the ridge is not positive, or the discount is 1 and no episode ends.
+        If the discount is out of range, the ridge is not positive, or the discount is 1 and no episode ends.  If
+        m C - gamma m D + ridge I is singular up to rounding, and the equation has no solution.  With one-hot features
+        it always has one.
+
+    Warns
+    -----
+    RuntimeWarning
+        If this matrix is so close to a singular one that values exceed the largest reward divided by 1 - gamma.
+        ``with np.errstate(over="ignore")`` turns the warning off.
     """
     context.refuse_endless(discount)
     ridge_share = ridge / np.asarray(context.length)[..., None, None] * np.eye(context.dimension)
     matrix = context.C + ridge_share - discount * context.D
     terms = np.abs(context.C) + ridge_share + discount * np.abs(context.D)
-    return solved(matrix, terms, context.b)
+    w = solved(matrix, terms, context.b)
+    squares = (1 - discount) ** 2 * np.vecdot(w, np.matvec(context.C, w))
+    most = context.length * context.reward_square  # At least the square of the largest reward.
+    large = squares > most * (1 + ROW_SUM_TOLERANCE)
+    warn_of_divergence("lstd", large & (not context.one_hot), *NEARLY_SINGULAR)
+    return w
 
 
 def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndarray:
@@ -174,36 +192,60 @@ def solved(matrix: np.ndarray, terms: np.ndarray, vector: np.ndarray) -> np.ndar
 
     If features are collinear, the solution with any ridge is in the span of the features, and so is ``vector``.  A
     small ridge divides the rounding error of its part outside the span, which is left out.
+
+    Raises a ValueError if equations have no solution, or a number exceeds the range of floats.
     """
+    too_large = "of LSTD is not finite; divide rewards or features by a number"
+    refuse("equation", ~np.isfinite(matrix.sum(axis=-1) + vector), too_large)
     rounding = matrix.shape[-1] * np.finfo(float).eps
-    scaled, largest = matrix, terms
+    scaled, largest, scales = matrix, terms, []
     for axis in (-1, -2):
         scale = largest.max(axis=axis, keepdims=True)
         scale = np.where(scale > 0, scale, 1.0)
         scaled, largest = scaled / scale, largest / scale
+        scales.append(scale.squeeze(axis))
     with np.errstate(divide="ignore"):
         inverse = np.linalg.cond(scaled, 1) / np.linalg.norm(scaled, 1, axis=(-2, -1))  # Norm of the inverse.
     error = inverse * rounding
-    if (error < LARGEST_ERROR).all():
-        return np.linalg.solve(matrix, vector[..., None])[..., 0]
     solutions, singular = np.empty(vector.shape), ~(error < 1)
     solutions[~singular] = np.linalg.solve(matrix[~singular], vector[~singular][..., None])[..., 0]
     for place in map(tuple, np.argwhere(~(error < LARGEST_ERROR))):
-        u, s, v = np.linalg.svd(matrix[place])
-        parts = vector[place] @ u
         if singular[place]:
-            known = s > rounding * np.linalg.norm(terms[place], 2)
-            solutions[place] = (parts[known] / s[known]) @ v[known]
-        outside = v[np.abs(parts) <= rounding * np.linalg.norm(parts)]
-        solutions[place] -= outside @ solutions[place] @ outside
+            rows, columns = (scale[place] for scale in scales)
+            limit = rounding * np.linalg.norm(largest[place], 2)
+            solutions[place] = _least_norm(scaled[place], vector[place] / rows, columns, limit)
+        else:
+            u, _, v = np.linalg.svd(matrix[place])
+            parts = vector[place] @ u
+            outside = v[np.abs(parts) <= rounding * np.linalg.norm(parts)]
+            solutions[place] -= outside @ solutions[place] @ outside
+    none = "of LSTD does not exist, because m C - gamma m D + ridge I is singular; give another ridge"
+    refuse("estimate", np.isnan(solutions).any(axis=-1), none)
+    refuse("estimate", np.isinf(solutions).any(axis=-1), too_large)
     return solutions
+
+
+def _least_norm(matrix: np.ndarray, vector: np.ndarray, columns: np.ndarray, limit: float) -> np.ndarray:
+    """Solution (d,) of least norm of equations with scaled ``columns`` (d,), without singular values below a limit.
+
+    If there is no solution, NaN.
+    """
+    u, s, v = np.linalg.svd(matrix)
+    parts, known = vector @ u, s > limit
+    if (np.abs(parts[~known]) > LARGEST_ERROR * np.linalg.norm(parts)).any():
+        return np.full(len(v), np.nan)
+    solution = (parts[known] / s[known]) @ v[known] / columns
+    # Without entries that are rounding, which the scale of a feature of small numbers would enlarge.
+    free = np.where(np.abs(v[~known]) > LARGEST_ERROR, v[~known], 0) / columns
+    basis, _ = np.linalg.qr(free.T)
+    return solution - basis @ (basis.T @ solution)
 
 
 @validate
 def certainty_equivalence(
     context: Annotated[Context, instance(Context, b="..., n")],
     discount: UpToOne,
-    pseudo_counts: Annotated[ArrayLike, array("*, n, n")] | None = None,
+    pseudo_counts: Annotated[ArrayLike, array("*, n, n", least=0)] | None = None,
     reward: Annotated[float, number()] = 0.0,
 ) -> np.ndarray:
     """Compute the values of the maximum likelihood model of a context, with pseudo-counts of transitions.
@@ -226,8 +268,8 @@ def certainty_equivalence(
     Raises
     ------
     ValueError
-        If the features of the context are not one-hot, shapes do not match, the discount is out of range, or it is 1
-        and no episode ends.
+        If the features of the context are not one-hot, shapes do not match, a pseudo-count is negative, the discount
+        is out of range, or it is 1 and no episode ends.
 
     Examples
     --------

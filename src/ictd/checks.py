@@ -16,10 +16,12 @@ allows None:
 
 Shapes are written as in docstrings, such as "..., 2n+1, m".  A letter is a size of at least 1.  The first argument with
 the letter binds its size, and later arguments must have the same size.  "..." stands for leading axes that are the same
-in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.
+in all arguments of a call.  "*" stands for leading axes that broadcast; NumPy checks them.  An axis with
+"!" is not 1 after leading axes, because a column (T, 1) may be one context of T steps or T contexts of one.
 """
 
 import inspect
+import math
 import re
 import sys
 import warnings
@@ -38,8 +40,23 @@ Function = TypeVar("Function", bound=Callable)
 Class = TypeVar("Class", bound=type)
 # Largest deviation of a row sum from one that counts as rounding in float64, in float32, and to decimal digits.
 ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 1e-6, 1e-3
+# Words of other libraries for arguments, and what to do where an argument has no place.
+WORDS = {
+    "gamma": "discount",
+    "alpha": "step_size",
+    "terminated": "terminals",
+    "dones": "terminals",
+    "truncated": "truncations",
+    "timeouts": "truncations",
+}
+REMEDIES = {
+    "terminals": "give the ends of episodes to Context.from_transitions",
+    "truncations": "leave out time limits, after which the value of the next state counts",
+}
 # Counts are stored in 32 bits, so products of two counts fit in the 64 bits of an index.
 LARGEST = 2**31 - 1
+# Stands for a missing whole number.
+MISSING = -LARGEST
 MAX = sys.float_info.max
 # Rounding errors of values are up to 2^-52 / (1 - gamma)^2.  Above this discount they exceed a reward, and with it the
 # differences between states.
@@ -54,11 +71,25 @@ def validate(function: Function) -> Function:
 
     @wraps(function)
     def call(*args, **kwargs):
-        given = signature.bind(*args, **kwargs)
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(_of_wrong_call(function, [*signature.parameters], kwargs, error)) from None
         _apply(validators, given.arguments, defaults)
         return function(*given.args, **given.kwargs)
 
     return call
+
+
+def _of_wrong_call(function: Callable, names: list[str], named: dict, error: TypeError) -> str:
+    """Sentence on a call without the arguments of the function, with the right word for a wrong one."""
+    problem, remedy = error, f"its arguments are {', '.join(name for name in names if name not in ('self', 'cls'))}"
+    wrong = [name for name in named if name not in names]
+    if wrong and "options" not in names:
+        right = WORDS.get(wrong[0], wrong[0])
+        problem = f"has no argument {wrong[0]}"
+        remedy = f"its name is {right}" if right in names else REMEDIES.get(right, remedy)
+    return f"{function.__qualname__} {problem}; {remedy}."
 
 
 def validated(dataclass: Class) -> Class:
@@ -70,10 +101,10 @@ def validated(dataclass: Class) -> Class:
 
 
 def equal_fields(record: Any, other: object) -> bool:
-    """Whether two objects of one class have equal fields, of which some are arrays; NaN equals NaN."""
+    """Whether two objects of one class have equal public fields, of which some are arrays; NaN equals NaN."""
     if type(record) is not type(other):
         return NotImplemented
-    fields, others = vars(record), vars(other)
+    fields, others = ({name: vars(each)[name] for name in vars(each) if name[0] != "_"} for each in (record, other))
     return fields.keys() == others.keys() and all(_equal(fields[name], others[name]) for name in fields)
 
 
@@ -212,12 +243,21 @@ def distinct(validator: Callable) -> Callable:
     return check
 
 
-def integers(shape: str, least: int = -LARGEST, most: int = LARGEST) -> Callable:
-    """Make a validator of arrays of whole numbers from ``least`` to ``most``; the integer type does not change."""
+def integers(shape: str, least: int = -LARGEST, most: int = LARGEST, may_miss: bool = False) -> Callable:
+    """Make a validator of arrays of whole numbers from ``least`` to ``most``; the integer type does not change.
+
+    If ``may_miss`` is True, entries may be missing, as in a column of pandas by ``shift``, which is then of floats.
+    They become ``MISSING``.
+    """
 
     def check(name, value, sizes):
-        numbers = _as_array(name, value, shape, sizes, "iu")
-        refuse(name, (numbers < least) | (numbers > most), f"is {{}}, not from {least} to {most}", numbers)
+        numbers = _as_array(name, value, shape, sizes, "iuf" if may_miss else "iu")
+        if numbers.dtype.kind == "f":
+            numbers = np.where(np.isnan(numbers), MISSING, numbers)
+        bad = (numbers < least) | (numbers > most) | (numbers != np.floor(numbers))
+        refuse(name, bad, f"is {{}}, no whole number from {least} to {most}", numbers)
+        if may_miss:
+            return numbers.astype(np.int64)
         return numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
 
     return check
@@ -234,16 +274,17 @@ def flags(shape: str) -> Callable:
     return check
 
 
-def array(shape: str, finite: bool = True) -> Callable:
-    """Make a validator that takes arrays and returns them as float64.
+def array(shape: str, finite: bool = True, least: float = -np.inf, most: float = np.inf) -> Callable:
+    """Make a validator that takes arrays of numbers from ``least`` to ``most`` and returns them as float64.
 
     ``finite`` is False if NaN has a meaning, such as a run that diverged.
     """
 
     def check(name, value, sizes):
-        numbers = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
+        numbers = _as_array(name, value, shape, sizes, "fiu").astype(np.float64, copy=False)
         if finite:
             refuse(name, ~np.isfinite(numbers), "is {}, which is not finite", numbers)
+        refuse(name, (numbers < least) | (numbers > most), f"is {{}}, not from {least} to {most}", numbers)
         return numbers
 
     return check
@@ -260,7 +301,7 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
     """
 
     def check(name, value, sizes):
-        rows = _as_array(name, value, shape, sizes, "iuf").astype(np.float64, copy=False)
+        rows = _as_array(name, value, shape, sizes, "fiu").astype(np.float64, copy=False)
         refuse(name, ~((rows >= -SINGLE) & (rows < np.inf)), "is {}, which is not a probability", rows)
         rows = np.maximum(rows, 0)
         sums = np.asarray(row_sums(rows))
@@ -323,12 +364,13 @@ def abbreviated(value: object) -> str:
 def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> np.ndarray:
     """Convert a value to an array, and check its shape and the kind of its type.
 
-    ``kinds`` are characters of NumPy's ``dtype.kind``: "i" and "u" for whole numbers, "f" for floats.
+    ``kinds`` are characters of NumPy's ``dtype.kind``: "i" and "u" for whole numbers, "f" for floats.  The first one
+    names the kind that the message asks for.
     """
     try:
         converted = np.asarray(value)
         if converted.dtype == object:  # Such as columns of a DataFrame.
-            converted = np.array(converted.tolist())
+            converted = np.array(_missing_as_nan(converted).tolist())
     except (RuntimeError, TypeError) as error:  # Such as torch's for a tensor with a gradient.
         raise ValueError(f"{name} cannot be an array: {abbreviated(error).rstrip('.')}.") from None
     except Exception as error:
@@ -338,12 +380,16 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     if converted.shape[-1:] == (0,) and shape != "...":
         raise ValueError(f"{name} is empty; give at least one entry.")
     if converted.dtype.kind not in kinds:
-        words = "truth values" if "b" in kinds else "real numbers" if "f" in kinds else "whole numbers"
-        raise ValueError(f"{name} is {abbreviated(value)} of type {converted.dtype}; give an array of {words}.")
+        asked = {"b": "truth values", "f": "real numbers", "i": "whole numbers; pandas.factorize numbers labels"}
+        problem = f"is {abbreviated(value)} of type {converted.dtype}"
+        raise ValueError(f"{name} {problem}; give an array of {asked[kinds[0]]}.")
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
     return converted
+
+
+_missing_as_nan = np.frompyfunc(lambda entry: np.nan if str(entry) in ("None", "<NA>", "NaT") else entry, 1, 1)
 
 
 def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:
@@ -355,12 +401,16 @@ def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:
     bound = {"...": given[:leading_axes]} if lead == "..." else {}
     if fits:
         for axis, size in zip(axes, given[leading_axes:], strict=True):
-            # An axis such as "2n+1": a factor, a letter and a summand.
-            factor, letter, summand = re.fullmatch(r"(\d*)(\w)\+?(\d*)", axis).groups()
+            # An axis such as "2n+1" or "m!": a factor, a letter, a summand and a mark.
+            factor, letter, summand, mark = re.fullmatch(r"(\d*)(\w)\+?(\d*)(!?)", axis).groups()
             count, rest = divmod(size - int(summand or 0), int(factor or 1))
             fits &= rest == 0 and 1 <= count == bound.setdefault(letter, count)
+            fits &= not mark or size > 1 or math.prod(given[:leading_axes]) == 1
     if not fits or any(sizes.get(letter, size) != size for letter, size in bound.items()):
         known = ", ".join(f"{letter} = {size}" for letter, size in sizes.items() if letter in shape)
         known = known.replace("... =", "leading axes")
-        raise ValueError(f"{name} has shape {given}; give ({shape}){' with ' if known else ''}{known}.")
+        if "!" in shape:
+            shape = shape.replace("!", "")
+            known += f" several steps in each context, or ({shape.removeprefix('..., ')}) for one context"
+        raise ValueError(f"{name} has shape {given}; give ({shape}){' with ' if known else ''}{known.strip()}.")
     sizes.update(bound)

@@ -1,6 +1,8 @@
 """The context of a prompt through the matrix G, which the outputs of linear attention, batch TD and LSTD depend on."""
 
 import math
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -8,14 +10,17 @@ import numpy as np
 
 from ictd.checks import (
     LARGEST_DISCOUNT,
+    MISSING,
     ROW_SUM_TOLERANCE,
     ArrayLike,
     Count,
     Features,
     Flag,
+    UpToOne,
     array,
     either,
     flags,
+    instance,
     integer,
     integers,
     probabilities,
@@ -28,16 +33,10 @@ from ictd.checks import (
 from ictd.elimination import never_reach
 from ictd.prompt import Shares, checked_states, columns_of, features_of, state_features
 
-
-def discounts_of_steps(name: str, value: object, sizes: dict) -> np.ndarray:
-    """Validate an array (..., m) of the discounts of steps."""
-    discounts = array("..., m")(name, value, sizes)
-    refuse(name, (discounts < 0) | (discounts > 1), "is not from 0 to 1")
-    return discounts
-
-
+# Types of arguments that several functions have.
+NextStates = Annotated[ArrayLike, integers("..., m", may_miss=True)]
 Terminals = Annotated[ArrayLike, flags("..., m")]
-Discounts = Annotated[ArrayLike, discounts_of_steps]
+Discounts = Annotated[ArrayLike, array("..., m", least=0, most=1)]
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,8 @@ class Context:
 
     length: Annotated[int | ArrayLike, either(integer(1), integers("...", 1))]
     G: Annotated[ArrayLike, array("..., 2d+1, 2d+1")]
+    # Whether (...) no step of the context ends an episode, where features hide it.
+    _endless = False
 
     def __post_init__(self):
         validate_fields(self)
@@ -108,7 +109,7 @@ class Context:
     def ended(self) -> np.ndarray:
         """Share of the steps from each state that end an episode, (..., n), for one-hot features; discounts count."""
         ended = self.visits - self.D.sum(axis=-1)
-        return ended * (ended > ROW_SUM_TOLERANCE)  # Smaller differences are rounding.
+        return ended * (ended > ROW_SUM_TOLERANCE * self.visits)  # Smaller differences are rounding.
 
     @property
     def one_hot(self) -> bool:
@@ -119,12 +120,13 @@ class Context:
         """
         visits = self.visits
         counts = np.asarray(self.length)[..., None] * visits
-        grouped = (np.abs(counts - (counts > 0.5)) <= ROW_SUM_TOLERANCE).all(axis=-1)
+        grouped = ((counts == 0) | (np.abs(counts - 1) <= ROW_SUM_TOLERANCE)).all(axis=-1)
         shares = (np.abs(row_sums(visits) - 1) <= ROW_SUM_TOLERANCE) | grouped
-        transitions = (self.D >= 0).all() and (row_sums(self.D) <= visits + ROW_SUM_TOLERANCE).all()
+        transitions = (self.D >= 0).all() and (row_sums(self.D) <= visits * (1 + ROW_SUM_TOLERANCE)).all()
         return bool((self.C == diagonal(visits)).all() and shares.all() and transitions)
 
-    def gram_matrix(self, discount: float, scaled: bool = True) -> np.ndarray:
+    @validate
+    def gram_matrix(self, discount: UpToOne, scaled: Flag = True) -> np.ndarray:
         """G (..., 2d+1, 2d+1) for the columns of prompts, [phi_t; gamma phi_{t+1}; R_{t+1}], with a discount gamma.
 
         Linear attention with any P and Q depends on the context through this matrix.  If attention is not divided by
@@ -145,17 +147,19 @@ class Context:
         B = np.zeros((*features.shape[:-2], 2 * n + 1, 2 * d + 1))
         B[..., :n, :d] = B[..., n:-1, d:-1] = features
         B[..., -1, -1] = 1
-        return self._made(self.length, B.mT @ self.G @ B)
+        return self._made(self.length, B.mT @ self.G @ B, ~self.ended.any(axis=-1))
 
     def empirical_model(self, pseudo_counts: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimate transition probabilities and rewards by the means over the steps from each state.
 
-        Raises a ValueError if the features are not one-hot: such a context does not tell states apart.
+        Raises a ValueError if the features are not one-hot, because such a context does not tell states apart, if a
+        pseudo-count is negative or not finite, or if shapes do not match.
 
         Parameters
         ----------
-        pseudo_counts : (n, n) array, numbers of steps from state to state that are added to the context, optional
-            The rewards of these steps are the mean reward that the context has in their state, or 0.
+        pseudo_counts : (n, n) or (..., n, n) array, optional
+            Numbers of steps from state to state that are added to the context.  The rewards of these steps are the mean
+            reward that the context has in their state, or 0.
 
         Returns
         -------
@@ -172,7 +176,8 @@ class Context:
             )
         counts = np.asarray(self.length)[..., None, None] * self.D
         if pseudo_counts is not None:
-            counts = counts + pseudo_counts
+            sizes = {"...": self.b.shape[:-1], "n": self.dimension}
+            counts = counts + array("*, n, n", least=0)("pseudo_counts", pseudo_counts, sizes)
         totals = counts.sum(axis=-1) + np.asarray(self.length)[..., None] * self.ended
         visited = self.visits > 0
         reward = np.where(visited, self.b / np.where(visited, self.visits, 1.0), 0.0)
@@ -181,14 +186,16 @@ class Context:
     def refuse_endless(self, discount: float, pseudo_counts: np.ndarray | None = None) -> None:
         """Raise a ValueError if the discount is 1 and a visited state reaches no end of an episode in the context.
 
-        Only contexts with one-hot features tell which states reach an end.
+        Only contexts with one-hot features tell which states reach an end.  With other features, one step must end.
         """
-        if discount <= LARGEST_DISCOUNT or not self.one_hot:
+        if discount <= LARGEST_DISCOUNT:
             return
-        p, _, _ = self.empirical_model(pseudo_counts)
-        ends = p.sum(axis=-1) < 1 - ROW_SUM_TOLERANCE  # Also in states that no step starts from.
         remedy = "mark ends in terminals, or give a discount below 1"
-        refuse("state", never_reach(ends, p > 0), f"of the context reaches no end of an episode; {remedy}")
+        refuse("context", np.asarray(self._endless), f"has no step that ends an episode; {remedy}")
+        if self.one_hot:
+            p, _, _ = self.empirical_model(pseudo_counts)
+            ends = p.sum(axis=-1) < 1 - ROW_SUM_TOLERANCE  # Also in states that no step starts from.
+            refuse("state", never_reach(ends, p > 0), f"of the context reaches no end of an episode; {remedy}")
 
     def grouped(self, pseudo_counts: ArrayLike | None = None) -> Self:
         """Average over *grouped* columns: one for each state, in place of one for each step.
@@ -207,20 +214,47 @@ class Context:
                [0.25, 0.25]])
         """
         p, r, known = self.empirical_model(pseudo_counts)
-        return self._of(diagonal(known), p, r)
+        return self._of(False, diagonal(known), p, r)
 
     @classmethod
-    def _of(cls, *parts: np.ndarray | None) -> Self:
+    @validate
+    def joined(cls, contexts: Annotated[Sequence[Self], instance(list, tuple)]) -> Self:
+        """Average over the steps of all of several contexts, such as those of several episodes or agents.
+
+        The last state of one context is not followed by the first state of the next.  Contexts with leading axes are
+        joined one by one.  Raises a ValueError if leading axes or numbers of features differ.
+
+        Examples
+        --------
+        >>> import ictd
+        >>> episodes = [([0, 1, 1], [1.0, 0.0]), ([1, 0], [2.0])]
+        >>> contexts = [ictd.Context.from_trajectory(states, rewards, n=2) for states, rewards in episodes]
+        >>> ictd.Context.joined(contexts)
+        <Context of 3 steps, 2 features>
+        """
+        integer(1)("the number of contexts", len(contexts), {})
+        sizes = {}
+        for i, context in enumerate(contexts):
+            instance(cls, G="..., 2d+1, 2d+1")(f"contexts[{i}]", context, sizes)
+        length = sum(context.length for context in contexts)
+        G = sum(context.gram_matrix(1, scaled=False) for context in contexts)
+        endless = np.all([context._endless for context in contexts], axis=0)
+        return cls._made(length, G / np.asarray(length)[..., None, None], endless)
+
+    @classmethod
+    def _of(cls, endless: np.ndarray, *parts: np.ndarray | None) -> Self:
         """The context with the ``columns_of`` features, next features, rewards and weights."""
         columns = columns_of(*parts)
-        return cls._made(columns.shape[-1], columns @ columns.mT / columns.shape[-1])
+        return cls._made(columns.shape[-1], columns @ columns.mT / columns.shape[-1], endless)
 
     @classmethod
-    def _made(cls, length: int | np.ndarray, G: np.ndarray) -> Self:
+    def _made(cls, length: int | np.ndarray, G: np.ndarray, endless: np.ndarray | bool = False) -> Self:
         """The context with a new matrix G, which is not copied."""
-        refuse("G", ~np.isfinite(G), "is not finite")
+        refuse("G", ~np.isfinite(G), "is not finite; divide rewards or features by a number")
         context = object.__new__(cls)
         vars(context).update(length=length, G=G)
+        if np.any(endless):
+            vars(context)["_endless"] = endless
         return context
 
     @classmethod
@@ -257,9 +291,9 @@ class Context:
     @validate
     def from_transitions(
         cls,
-        states: Annotated[ArrayLike, integers("..., m")],
+        states: Annotated[ArrayLike, integers("..., m!")],
         rewards: Annotated[ArrayLike, array("..., m")],
-        next_states: Annotated[ArrayLike, integers("..., m")],
+        next_states: NextStates,
         n: Count | None = None,
         features: Features | None = None,
         terminals: Terminals | None = None,
@@ -267,14 +301,18 @@ class Context:
     ) -> Self:
         """Average over steps that need not form one trajectory, such as several episodes or off-policy data.
 
+        Several contexts of one step each are refused, because such an array is the same as a column of T steps;
+        ``from_trajectory`` takes them.  A warning tells if the steps of several agents have the axes (T, N), in which
+        the first axis would count contexts.
+
         Parameters
         ----------
         states, next_states : (..., m) int arrays, S_t and S_{t+1}
         rewards : (..., m) array, R_{t+1}
         n, features : as for ``from_trajectory``
         terminals : (..., m) bool array, whether step t ends its episode, Gymnasium's ``terminated``
-            The next feature of such a step is zero, and its entry of ``next_states`` is ignored.  A time limit
-            (``truncated``) ends no episode: the value of the next state counts.
+            The next feature of such a step is zero, and its entry of ``next_states`` is ignored and may be missing
+            (NaN).  A time limit (``truncated``) ends no episode: the value of the next state counts.
         discounts : (..., m) array, gamma_{t+1} of each step, from 0 to 1
             They multiply the next features.  The discount of an algorithm multiplies them again, so it is then 1.
 
@@ -290,17 +328,17 @@ class Context:
         array([3., 2.])
         """
         continued = continuation(rewards, terminals, discounts)
-        next_states = next_states if terminals is None else np.where(terminals, 0, next_states)
         n = checked_states("states", states, n, features)
-        checked_states("next_states", next_states, n, features)
+        next_states = without_ends(next_states, terminals, n)
+        _warn_of_swapped_axes(states[..., None], next_states[..., None])
         return cls._of_steps(states, rewards, next_states, n, features, continued)
 
     @classmethod
     @validate
     def from_features(
         cls,
-        phi: Annotated[ArrayLike, array("..., m, d")],
-        phi_next: Annotated[ArrayLike, array("..., m, d")],
+        phi: Annotated[ArrayLike, array("..., m!, d")],
+        phi_next: Annotated[ArrayLike, array("..., m, d", finite=False)],
         rewards: Annotated[ArrayLike, array("..., m")],
         terminals: Terminals | None = None,
         discounts: Discounts | None = None,
@@ -314,9 +352,12 @@ class Context:
         rewards : (..., m) array, R_{t+1}
         terminals, discounts : as for ``from_transitions``
         """
-        if terminals is not None or discounts is not None:
-            phi_next = phi_next * continuation(rewards, terminals, discounts)[..., None]
-        return cls._of(phi, phi_next, rewards)
+        continued = continuation(rewards, terminals, discounts)[..., None]
+        phi_next = np.where(continued == 0, 0.0, phi_next)
+        refuse("phi_next", ~np.isfinite(phi_next), "is {}, which is not finite", phi_next)
+        _warn_of_swapped_axes(phi, phi_next)
+        goes_on = (continued == 1) & phi_next.any(axis=-1, keepdims=True)
+        return cls._of(goes_on.all(axis=(-1, -2)), phi, continued * phi_next, rewards)
 
     @classmethod
     def _of_steps(
@@ -332,7 +373,7 @@ class Context:
         steps = states.shape[-1]
         if features is not None and (2 * n + 1) ** 2 > (2 * features.shape[-1] + 1) * steps:
             phi_next = continued[..., None] * features_of(next_states, features, n)
-            return cls._of(features_of(states, features, n), phi_next, rewards)
+            return cls._of((continued == 1).all(axis=-1), features_of(states, features, n), phi_next, rewards)
         # Counts take less memory than the columns of the steps.
         lead = states.shape[:-1]
         rows = n * np.arange(math.prod(lead)).reshape(*lead, 1)  # Of the first state of each context.
@@ -368,8 +409,10 @@ class Context:
 
         Parameters are those of ``enumerated_columns``.
         """
+        sums = row_sums(transition)
+        endless = False if features is None else (sums >= 1 - ROW_SUM_TOLERANCE).all(axis=-1)
         features = state_features(reward.shape[-1], features)
-        return cls._of(features, transition @ features, reward, weights)
+        return cls._of(endless, features, transition @ features, reward, weights)
 
     @classmethod
     def of_shares(cls, length: int | np.ndarray, D: np.ndarray, reward: np.ndarray) -> Self:
@@ -402,6 +445,28 @@ class Context:
         G[..., -1, :n], G[..., -1, n:-1] = b, d
         G[..., :-1, -1] = G[..., -1, :-1]
         return cls._made(length, G)
+
+
+def without_ends(next_states: np.ndarray, terminals: np.ndarray | None, n: int) -> np.ndarray:
+    """Next states (..., m) of steps, with 0 at the end of an episode, where entries are ignored."""
+    next_states = next_states if terminals is None else np.where(terminals, 0, next_states)
+    refuse("next_states", next_states == MISSING, "is missing, but terminals do not mark the step as an end")
+    checked_states("next_states", next_states, n, None)
+    return next_states
+
+
+def _warn_of_swapped_axes(phi: np.ndarray, phi_next: np.ndarray) -> None:
+    """Warn if steps (..., m, d) follow each other along the first axis, as in a log of several agents."""
+    if len(phi) < 2:
+        return
+    along = [(np.moveaxis(phi, axis, 0), np.moveaxis(phi_next, axis, 0)) for axis in (0, -2)]
+    first, last = ((now[1:] == following[:-1]).all(axis=-1).mean() for now, following in along)
+    if first > (1 + last) / 2:
+        warnings.warn(
+            "steps follow each other along the first axis, which counts contexts; move the axis of the steps"
+            " behind it (np.moveaxis).",
+            stacklevel=4,
+        )
 
 
 def diagonal(entries: np.ndarray) -> np.ndarray:

@@ -14,9 +14,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ictd.baselines import solved, warn_of_divergence
+from ictd.baselines import NEARLY_SINGULAR, solved, warn_of_divergence
 from ictd.checks import (
     LARGEST_DISCOUNT,
+    ROW_SUM_TOLERANCE,
     ArrayLike,
     Count,
     Features,
@@ -29,16 +30,15 @@ from ictd.checks import (
     refuse,
     validate,
 )
-from ictd.context import Context, Terminals, continuation, discounts_of_steps
+from ictd.context import Context, NextStates, Terminals, continuation, without_ends
 from ictd.prompt import checked_states, features_of
 
 # Steps whose features are in memory at once.
 BLOCK = 256
 # Types of the arguments of both algorithms.
-States = Annotated[ArrayLike, integers("..., k")]
-NextStates = Annotated[ArrayLike, integers("..., m")]
+States = Annotated[ArrayLike, integers("..., k!")]
 Rewards = Annotated[ArrayLike, array("..., m")]
-StepDiscounts = Annotated[float | ArrayLike, either(number(0, 1, "from 0 to 1"), discounts_of_steps)]
+StepDiscounts = Annotated[float | ArrayLike, either(number(0, 1, "from 0 to 1"), array("..., m", least=0, most=1))]
 
 
 @validate
@@ -71,7 +71,7 @@ def td_lambda(
     next_states : (..., m) int array, S_{t+1} of each step, which differs from the next entry of ``states`` only at the
         end of an episode; optional
     terminals : (..., m) bool array, whether step t ends its episode, Gymnasium's ``terminated``
-        The next state of such a step is ignored.
+        The next state of such a step is ignored, and may be missing (NaN).
     truncations : (..., m) bool array, whether step t is the last before a time limit, Gymnasium's ``truncated``
         The value of its next state counts, so ``next_states`` must be given unless it is the last step, and the trace
         starts anew.
@@ -100,17 +100,12 @@ def td_lambda(
     """
     steps = _steps(states, rewards, discount, decay, n, features, next_states, terminals, truncations)
     w = trace = np.zeros(n if features is None else features.shape[-1])
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         for phi, phi_next, _, _, reward, gamma, decays in steps.in_order():
             error = reward + np.vecdot(w, gamma[..., None] * phi_next - phi)
             trace = decays[..., None] * trace + phi
             w = w + step_size * error[..., None] * trace
-        values = w if features is None else np.matvec(features, w)
-        squares = (features_of(steps.states, values[..., None], steps.n) ** 2).sum(axis=(-1, -2))
-        length, largest = rewards.shape[-1], steps.discounts.max(axis=-1)
-        horizon = np.where(largest < 1, 1 / (1 - largest), length)
-        diverged = ~(squares <= length * (rewards**2).sum(axis=-1) * horizon**2)
-    warn_of_divergence("td_lambda", diverged)
+    warn_of_divergence("td_lambda", steps.too_large(w))
     return w
 
 
@@ -144,7 +139,13 @@ def lstd_lambda(
     Raises
     ------
     ValueError
-        As ``td_lambda``, or if the ridge is not positive, or discounts are 1 in states from which no end is reached.
+        As ``td_lambda``, or if the ridge is not positive, or discounts are 1 in states from which no end is reached
+        (with features: in all states), or as ``lstd`` if the equation has no solution.
+
+    Warns
+    -----
+    RuntimeWarning
+        As ``lstd``.
 
     Examples
     --------
@@ -153,11 +154,9 @@ def lstd_lambda(
     array([-2.48, -3.59])
     """
     steps = _steps(states, rewards, discount, decay, n, features, next_states, terminals, truncations)
-    if features is None and (steps.discounts > LARGEST_DISCOUNT).any():
-        context = Context.from_transitions(
-            steps.states, rewards, steps.next_states, n, terminals=terminals, discounts=steps.discounts
-        )
-        context.refuse_endless(1.0)
+    if (steps.discounts > LARGEST_DISCOUNT).any():
+        given = steps.states, rewards, steps.next_states, steps.n, features, steps.discounts
+        Context._of_steps(*given).refuse_endless(1.0)
     features = np.eye(steps.n) if features is None else features
     lead = np.broadcast_shapes(rewards.shape[:-1], features.shape[:-2])
     contexts = np.indices(lead, sparse=True)
@@ -170,7 +169,9 @@ def lstd_lambda(
         following[*contexts, next_state] += gamma[..., None] * trace
         vector = vector + reward[..., None] * trace
     first, second, ridges = now.mT @ features, following.mT @ features, ridge * np.eye(features.shape[-1])
-    return solved(first - second + ridges, np.abs(first) + np.abs(second) + ridges, vector)
+    w = solved(first - second + ridges, np.abs(first) + np.abs(second) + ridges, vector)
+    warn_of_divergence("lstd_lambda", steps.too_large(w) & (steps.features is not None), *NEARLY_SINGULAR)
+    return w
 
 
 class _Steps(NamedTuple):
@@ -183,6 +184,16 @@ class _Steps(NamedTuple):
     decays: np.ndarray
     features: np.ndarray | None
     n: int
+
+    def too_large(self, w: np.ndarray) -> np.ndarray:
+        """Whether weights w (..., d) give values that are larger than rewards and discounts allow, (...)."""
+        length, largest = self.rewards.shape[-1], self.discounts.max(axis=-1)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            values = w if self.features is None else np.matvec(self.features, w)
+            squares = (features_of(self.states, values[..., None], self.n) ** 2).sum(axis=(-1, -2))
+            horizon = np.where(largest < 1, 1 / (1 - largest), length)
+            most = length * (self.rewards**2).sum(axis=-1) * horizon**2
+        return ~((squares <= most * (1 + ROW_SUM_TOLERANCE)) & np.isfinite(squares))
 
     def in_order(self) -> Iterator[tuple[np.ndarray, ...]]:
         """Yield phi_t, phi_{t+1} (..., d) and the first five fields (...) of step t, step by step."""
@@ -214,15 +225,18 @@ def _steps(
         raise ValueError(f"states has shape {states.shape}; give {expected}{reason}.")
     if next_states is None:
         states, next_states = states[..., :-1], states[..., 1:]
-    next_states = np.where(ended, 0, next_states)
     n = checked_states("states", states, n, features)
-    checked_states("next_states", next_states, n, features)
+    next_states = without_ends(next_states, terminals, n)
     jumps = (next_states[..., :-1] != states[..., 1:]) & ~cut[..., :-1]
     if jumps.any() and features is not None:
         # Two states may be the same observation, with the same features.
         after, before = (features_of(part, features, n) for part in (next_states[..., :-1], states[..., 1:]))
         jumps = jumps & (after != before).any(axis=-1)
-    refuse("next_states", jumps, "is not the next entry of states; mark ends in terminals or truncations")
+    refuse(
+        "next_states",
+        jumps,
+        "is not the next entry of states along the last axis; mark ends in terminals or truncations",
+    )
     discounts = continuation(rewards, terminals, discount)
     decays = np.zeros(rewards.shape)
     decays[..., 1:] = decay * discounts[..., :-1] * ~cut[..., :-1]
