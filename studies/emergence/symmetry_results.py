@@ -60,14 +60,15 @@ def on_boyan(results: dict) -> list[str]:
     return [name for name in results["runs"] if name.split("-")[1] == main]
 
 
-@claim("<", 1e-12)
+@claim("<", 1e-9)
 def identities(results):
     """The identities of section "Symmetry" hold to rounding.
 
     The largest deviation: of outputs and changes of weights after five updates, over the largest entry, for permuted
     labels and for negative rewards; and of expected updates from the formulas of the drift, over L / (1 - gamma)^2.
     """
-    # About a thousand times the resolution of double precision, for sums of up to a few thousand terms.
+    # Adam divides each entry of the gradient by its size, which magnifies the rounding errors of entries that nearly
+    # cancel; they were between 1e-13 and 2e-12 on two processors.  Without the permutation, deviations are above 1.
     for engine, group in results["equivariance"].groupby("engine"):
         yield ("permuted", engine), group[["outputs", "updates"]].to_numpy().max()
         yield ("negative", engine), group[["odd_outputs", "odd_updates"]].to_numpy().max()
