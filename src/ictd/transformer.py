@@ -23,9 +23,8 @@ query state:
 """
 
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -45,9 +44,6 @@ from ictd.checks import (
 from ictd.context import Context
 from ictd.prompt import Queries
 from ictd.storage import load_arrays, names_of_arrays, save_arrays, user_path
-
-if TYPE_CHECKING:
-    from ictd.torch_twin import LinearTransformer
 
 # An array of NumPy, or a tensor, which torch can differentiate.
 Array = TypeVar("Array", bound=Any)
@@ -302,12 +298,6 @@ class Model:
         context.refuse_endless(self.discount)
         w = estimates(self.weights, context.gram_matrix(self.discount, self.scaled), self.depth)
         return w if queries is None else np.matvec(queries, w)
-
-    def to_torch(self) -> "LinearTransformer":
-        """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
-        # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
-        torch_twin = import_module("ictd.torch_twin")
-        return torch_twin.LinearTransformer(self.weights, self.depth, self.scaled)
 
     @validate
     def save(self, path: str | Path) -> None:
