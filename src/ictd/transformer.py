@@ -22,6 +22,7 @@ query state:
     w = -(k_0 + ... + k_{L-1}) A[:, :d],    TF_L(s) = w phi(s).
 """
 
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -328,7 +329,8 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
         The file of ``Model.save``, the folder that snakemake wrote, a folder of published weights (``make weights``),
         or a file of one of these folders.
     run : str, "algo-env-states-depth", such as "td-boyan-5-30", for a folder
-    seed : int, for a folder or a file of a folder
+    seed : int, optional, for a folder or a file of a folder
+        By default the weights have a leading axis of all seeds, in ascending order.
 
     Returns
     -------
@@ -338,20 +340,27 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
     ------
     ValueError
         If the file does not exist or is damaged, the folder holds no runs, the run or the seed does not exist, or the
-        run diverged.
+        run of this seed diverged.
+
+    Warns
+    -----
+    UserWarning
+        If all seeds are loaded, and some diverged.  Their weights are NaN.
     """
     path = user_path(source)
     if path.suffix == ".npz":
         if not path.is_file():
             raise ValueError(f"{source} does not exist; give a file that Model.save wrote.")
-        if seed is None:
-            try:
-                return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
-            except ValueError:
-                raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
-        if "seeds" not in names_of_arrays(path):
-            raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
         run = path.stem
+        try:
+            several = "seeds" in names_of_arrays(path)
+            single = None if several else Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+        except ValueError:
+            raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
+        if single and seed is not None:
+            raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
+        if single:
+            return single
     else:
         folder = path / "weights" if (path / "weights").is_dir() else path
         runs = sorted(file.stem for file in folder.glob("[!.]*-*-*-*.npz"))
@@ -362,13 +371,18 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
             )
         path = folder / f"{choice(runs)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
-    if seed not in seeds:
-        missing = "seed is missing" if seed is None else f"{run} has no seed {seed}"
-        raise ValueError(f"{missing}; choose from {', '.join(map(str, sorted(seeds)))}.")
-    index = np.flatnonzero(seeds == seed)[0]
-    if diverged_at[index]:
-        raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[index]}; choose another seed.")
-    return Model(Weights(u[index], A[index]), *_settings(path))
+    if seed is None:
+        if diverged_at.any():
+            diverged = ", ".join(map(str, sorted(seeds[diverged_at > 0])))
+            warnings.warn(f"{run} diverged with seed {diverged}; these weights are NaN.", stacklevel=3)
+        chosen = np.argsort(seeds)
+    elif seed not in seeds:
+        raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
+    else:
+        chosen = np.flatnonzero(seeds == seed)[0]
+        if diverged_at[chosen]:
+            raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[chosen]}; choose another seed.")
+    return Model(Weights(u[chosen], A[chosen]), *_settings(path))
 
 
 def _settings(path: Path) -> tuple[int, float, bool]:
