@@ -1,18 +1,19 @@
 """Comparison of a model with baselines, on new tasks of any distribution and on prompts as in pretraining."""
 
-from dataclasses import replace
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Given
-from ictd.checks import Count, Flag, abbreviated, integer, validate
+from ictd.baselines import BASELINES, Given, constant_estimate
+from ictd.checks import Count, Flag, integer, validate
 from ictd.context import Context
-from ictd.evaluation import SolvedTasks, baseline_msve, factor_scores
-from ictd.mrp import TaskDistribution, Tasks, value_function
+from ictd.mrp import Tasks, msve, value_function
 from ictd.rng import generator
-from ictd.statistics import log_spaced, standard_error
+from ictd.statistics import log_spaced, mean_score, standard_error
 from ictd.training_data import Distribution, EnumeratedPrompts, SampledPrompts
+from ictd.transformer import Model
 
 # The ridge of LSTD, and candidates for the step size of theta^TD, as in config.yaml.
 RIDGE, STEP_SIZES = 0.01, log_spaced(smallest=0.2, largest=10, number=25)
@@ -30,23 +31,14 @@ class Scores(dict[str, Score]):
     """Scores of estimates by their names, which are printed as a table."""
 
     def __repr__(self) -> str:
-        width = max(map(len, ["MSVE", *self]))
-        rows = [(name, *(f"{number:.4g}" for number in score)) for name, score in self.items()]
-        rows.insert(0, ("MSVE", "mean", "median", "standard error"))
-        return "\n".join(f"{name:{width}}" + "".join(f"{cell:>15}" for cell in cells) for name, *cells in rows)
-
-
-def with_values(name: str, value: object, sizes: dict) -> object:
-    """Validate a model, or another object that has what is read of a model."""
-    missing = [needed for needed in ("values", "discount", "depth") if not hasattr(value, needed)]
-    if missing:
-        raise ValueError(f"{name} is {abbreviated(value)}, which has no {' and no '.join(missing)}; give a Model.")
-    return value
+        rows = {"MSVE": Score._fields} | {name: [f"{number:.4g}" for number in score] for name, score in self.items()}
+        return "\n".join(f"{name:12}" + "".join(f"{cell:>15}" for cell in cells) for name, cells in rows.items())
 
 
 @validate
+@np.errstate(over="ignore", invalid="ignore")
 def evaluate(
-    model: Annotated[Any, with_values],
+    model: Model,
     tasks: Distribution,
     prompts: EnumeratedPrompts | SampledPrompts,
     grouped: Flag = False,
@@ -62,8 +54,7 @@ def evaluate(
     Parameters
     ----------
     model : Model
-        Several models, such as seeds, have one row each.  Any other object with ``values(context, queries)`` as in
-        ``Model``, ``discount`` and ``depth`` is a model, too.
+        Several models, such as seeds, have one row each.
     tasks : TaskDistribution
     prompts : EnumeratedPrompts or SampledPrompts
     grouped : bool
@@ -95,44 +86,28 @@ def evaluate(
     True
     """
     given = Given(model.discount, model.depth, RIDGE, scaled=True, factors={})
-    tuning, shown = _drawn(tasks, prompts, model.discount, size, seed, "tuning")
-    scores = factor_scores(BASELINES["theta_td"], tuning, [_featured(shown, tuning.tasks)], given, STEP_SIZES)
-    given = replace(given, factors={"theta_td": STEP_SIZES[scores.argmin()]})
-    data, shown = _drawn(tasks, prompts, model.discount, size, seed, "validation")
-    values_only = SolvedTasks(_one_hot(data.tasks), data.value)
-    baselines = baseline_msve(("zero", "constant"), values_only, [shown], given)
-    baselines |= baseline_msve(("lstd", "theta_td"), data, [_featured(shown, data.tasks)], given)
-    with np.errstate(over="ignore", invalid="ignore"):
-        read = _featured(shown.grouped() if grouped else shown, data.tasks)
-        own = values_only.error(model.values(read, queries=data.tasks.features))
-        errors = {f"model{[*i] or ''}": own[i] for i in np.ndindex(own.shape[:-1])}
-        errors |= {name: error for name, (error,) in baselines.items()}
-        return Scores(
-            {
-                name: Score(float(error.mean()), float(np.median(error)), float(standard_error(error)))
-                for name, error in errors.items()
-            }
-        )
 
+    def drawn(stream: str) -> tuple[Context, np.ndarray, Callable]:
+        """One-hot contexts of new tasks, features of the states, and the MSVE as a function of estimates."""
+        place = seed, tasks.name, tasks.states
+        new = tasks.sample(size, generator(*place, stream))
+        one_hot = Tasks.unchecked(**vars(new) | {"features": None})
+        steps = prompts.contexts(one_hot, generator(*place, f"{stream} contexts"))
+        value = value_function(new.transition, new.reward, model.discount)
+        phi = np.eye(tasks.states) if new.features is None else new.features
+        return steps, phi, partial(msve, new.stationary, value)
 
-def _drawn(
-    tasks: TaskDistribution,
-    prompts: EnumeratedPrompts | SampledPrompts,
-    discount: float,
-    size: int,
-    seed: int,
-    stream: str,
-) -> tuple[SolvedTasks, Context]:
-    """Tasks and their contexts, with one-hot features."""
-    place = seed, tasks.name, tasks.states
-    drawn = tasks.sample(size, generator(*place, stream))
-    context = prompts.contexts(_one_hot(drawn), generator(*place, f"{stream} contexts"))
-    return SolvedTasks(drawn, value_function(drawn.transition, drawn.reward, discount)), context
+    steps, phi, errors = drawn("tuning")
+    w = BASELINES["theta_td"].tuned(steps.with_features(phi), given, STEP_SIZES)  # (k, d, K) for K step sizes.
+    scores = mean_score(errors(np.moveaxis(phi @ w, -1, 0)))
+    given.factors["theta_td"] = STEP_SIZES[scores.argmin()]
 
-
-def _one_hot(tasks: Tasks) -> Tasks:
-    return Tasks.unchecked(**{name: field for name, field in vars(tasks).items() if name != "features"})
-
-
-def _featured(context: Context, tasks: Tasks) -> Context:
-    return context if tasks.features is None else context.with_features(tasks.features)
+    steps, phi, errors = drawn("validation")
+    context, read = (one.with_features(phi) for one in (steps, steps.grouped() if grouped else steps))
+    own = model.values(read, queries=phi)
+    values = {f"model{[*i] or ''}": own[i] for i in np.ndindex(own.shape[:-2])}
+    values["zero"], values["constant"] = np.zeros_like(steps.b), constant_estimate(steps, model.discount)
+    values |= {name: np.matvec(phi, BASELINES[name].estimate(context, given)) for name in ("lstd", "theta_td")}
+    summaries = np.mean, np.median, standard_error
+    found = {name: errors(estimate) for name, estimate in values.items()}
+    return Scores({name: Score(*(float(of(error)) for of in summaries)) for name, error in found.items()})

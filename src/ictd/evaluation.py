@@ -20,27 +20,7 @@ from ictd.transformer import Weights, estimates
 
 
 @dataclass(frozen=True)
-class SolvedTasks:
-    """Tasks with their true values.
-
-    Parameters
-    ----------
-    tasks : Tasks, k of them with n states
-    value : (k, n) array, v
-    """
-
-    tasks: Tasks
-    value: np.ndarray
-
-    def error(self, estimate: np.ndarray) -> np.ndarray:
-        """MSVE (..., k) of value estimates (..., k, n), or of weights (..., k, d) if the tasks have features."""
-        features = self.tasks.features
-        values = estimate if features is None else np.matvec(features, estimate)
-        return msve(self.tasks.stationary, self.value, values)
-
-
-@dataclass(frozen=True)
-class UnseenTasks(SolvedTasks):
+class UnseenTasks:
     """Tasks that no model was pretrained on, with their true values and one trajectory each.
 
     The context of length m is the first m steps of the trajectory.
@@ -53,8 +33,14 @@ class UnseenTasks(SolvedTasks):
     discount : float, gamma
     """
 
+    tasks: Tasks
+    value: np.ndarray
     paths: np.ndarray
     discount: float
+
+    def error(self, estimate: np.ndarray) -> np.ndarray:
+        """MSVE (..., k) of value estimates (..., k, n)."""
+        return msve(self.tasks.stationary, self.value, estimate)
 
     def context(self, length: int) -> Context:
         """The contexts of one length m; the length ENUMERATED stands for enumerated contexts."""
@@ -143,7 +129,7 @@ def weights_msve(
 
 
 def factor_scores(
-    baseline: Baseline, data: SolvedTasks, contexts: list[Context], given: Given, factors: np.ndarray
+    baseline: Baseline, data: UnseenTasks, contexts: list[Context], given: Given, factors: np.ndarray
 ) -> np.ndarray:
     """Compute the ``mean_score`` (K,) of a baseline with each of K factors, over contexts and tasks."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -152,15 +138,15 @@ def factor_scores(
 
 
 def baseline_msve(
-    names: Iterable[str], data: SolvedTasks, contexts: list[Context], given: Given
+    names: Iterable[str], data: UnseenTasks, contexts: list[Context], given: Given
 ) -> dict[str, np.ndarray]:
     """Compute the MSVE of baselines (``ictd.baselines.BASELINES``).
 
     Parameters
     ----------
     names : names of baselines
-    data : SolvedTasks, k of them
-    contexts : list of Contexts of (k, n), or (k, d) if the tasks have features
+    data : UnseenTasks, k of them
+    contexts : list of Contexts of (k, n)
     given : Given
 
     Returns

@@ -16,7 +16,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from typing import Annotated
 
 import numpy as np
 
@@ -50,9 +51,6 @@ from ictd.training_data import (
     training_blocks,
 )
 from ictd.transformer import Model, Weights, initial_weights
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 ENGINES = ("compiled", "torch")
 TARGETS = ("td", "mc", "values")
@@ -219,8 +217,9 @@ def pretrain(
     Warns
     -----
     UserWarning
-        If zero for all states has a smaller mean MSVE than a model, on sampled contexts of the first 200 tasks.  They
-        have 5 to 100 steps, or the numbers of steps of ``prompts``.  ``ictd.evaluate`` compares in detail.
+        If a model diverged, or its mean MSVE is above 1.1 times that of zero for all states, on sampled contexts of the
+        first 200 tasks.  They have 5 to 100 steps, or the numbers of steps of ``prompts``.  ``ictd.evaluate`` compares
+        in detail.
 
     Examples
     --------
@@ -243,22 +242,22 @@ def pretrain(
             start = initial_weights(tasks.dimension, initial_gain, generator(*place, "weights"))
             engine = Engine(start, target if target == "td" else "mc", depth, discount, learning_rate, clip=clip)
             blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
-            final, first = _final_weights(engine, blocks, target, discount, seed, bar)
-            weights.append(final)
-            rng = generator(*place, "validation contexts")
-            worse += _worse_than_zero(Model(final, depth, discount), first, sampled, rng)
+            first = next(blocks)
+            weights.append(_final_weights(engine, chain([first], blocks), target, discount, seed, bar.update))
+            model, rng = Model(weights[-1], depth, discount), generator(*place, "validation contexts")
+            worse += _worse_than_zero(model, first.tasks[:COMPARED_TASKS], sampled, rng)
     if worse:
         warnings.warn(
             f"zero has a smaller MSVE than {worse} of {len(seeds)} models, on contexts of {sampled.shortest} to"
-            f" {sampled.longest} steps; scale rewards to about -1 to 1, and pretrain with prompts=SampledPrompts(5, 100)"
-            " and clip=1, or give contexts.grouped() to a model of enumerated prompts.",
+            f" {sampled.longest} steps; scale rewards to about -1 to 1, and pretrain with"
+            " prompts=SampledPrompts(5, 100) and clip=1, or give context.grouped() to a model of enumerated prompts.",
             stacklevel=3,  # The caller of the function behind its validation.
         )
     u, A = (np.stack([getattr(one, name) for one in weights]) for name in ("u", "A"))
-    return Model(Weights(u, A) if several else weights[0], depth, discount)
+    return Model(Weights(u, A), depth, discount) if several else model
 
 
-def progress_bar(updates: int, shown: bool) -> "tqdm":
+def progress_bar(updates: int, shown: bool):
     """A bar on the standard error stream, which is printed at most once a second."""
     from tqdm import tqdm  # The steps of the workflow do not need it.
 
@@ -266,34 +265,33 @@ def progress_bar(updates: int, shown: bool) -> "tqdm":
 
 
 def _worse_than_zero(model: Model, tasks: Tasks, prompts: SampledPrompts, rng: np.random.Generator) -> bool:
-    """Whether zero has a smaller mean MSVE than a model, also one that diverged."""
+    """Whether a model diverged, or has a larger mean MSVE than zero, by more than a hardly trained one."""
     if np.isnan(model.weights.u).any():
         return True
     value = value_function(tasks.transition, tasks.reward, model.discount)
     with np.errstate(all="ignore"):
         estimate = model.values(prompts.contexts(tasks, rng), queries=tasks.features)
         error, zero = (msve(tasks.stationary, value, one).mean() for one in (estimate, 0 * value))
-    return not error <= zero
+    return not error <= 1.1 * zero
 
 
 def _final_weights(
-    engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, bar: "tqdm"
-) -> tuple[Weights, Tasks]:
-    """Weights of one run after the updates of all blocks, or NaN after a divergence, and the first tasks."""
-    seen, first = 0, None
+    engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, advance: Callable
+) -> Weights:
+    """Weights of one run after the updates of all blocks, or NaN after a divergence."""
+    seen = 0
     for block in blocks:
-        first = first or block.tasks[:COMPARED_TASKS]
         if callable(target):
             done = _train_towards(engine, block, target, discount)
         else:
             part = block.tasks.reward, block.batches, block.prompts(discount), block.tasks.features
             _, done = train_until_divergence(engine, *part)
-        bar.update(len(block.tasks))
+        advance(len(block.tasks))
         if done < len(block.tasks):
             report_divergence(seed, seen + done + 1)
-            return _no_snapshots(1, engine.dimension)[0], first
+            return _no_snapshots(1, engine.dimension)[0]
         seen += done
-    return engine.weights(), first
+    return engine.weights()
 
 
 def report_divergence(seed: int, update: int) -> None:

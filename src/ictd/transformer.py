@@ -143,15 +143,6 @@ def initial_weights(dimension: Count, gain: NotNegative, rng: np.random.Generato
     return Weights(rng.normal(0, deviation, 2 * d), rng.normal(0, deviation, (2 * d, 2 * d)))
 
 
-def linear_attention(Z: Array, P: Array, Q: Array, length: int) -> Array:
-    """Apply one layer without the division, Z + P Z M (Z' Q Z), where M selects the first ``length`` columns.
-
-    The product is evaluated as (P (Z M Z') Q) Z, which costs O(m n^2) in place of O(m^2 n).
-    """
-    context = Z[..., :length]
-    return Z + (P @ (context @ context.mT) @ Q) @ Z
-
-
 def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: int, scaled: bool = True) -> Array:
     """Evaluate TF_L with any P and Q on whole prompts, as the paper writes it.
 
@@ -182,7 +173,10 @@ def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: i
     layers = [(P[..., own, :, :], Q[..., own, :, :]) for own in range(P.shape[-3])]
     Z = prompt
     for layer in range(depth):
-        Z = linear_attention(Z, *layers[layer % len(layers)], length)
+        P, Q = layers[layer % len(layers)]
+        context = Z[..., :length]
+        # In this order, a layer costs O(m n^2) in place of O(m^2 n).
+        Z = Z + (P @ (context @ context.mT) @ Q) @ Z
     return -Z[..., -1, length:]
 
 
@@ -353,14 +347,14 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
             raise ValueError(f"{source} does not exist; give a file that Model.save wrote.")
         run = path.stem
         try:
-            several = "seeds" in names_of_arrays(path)
-            single = None if several else Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+            single = "seeds" not in names_of_arrays(path)
+            model = Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
         except ValueError:
             raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
         if single and seed is not None:
             raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
         if single:
-            return single
+            return model
     else:
         folder = path / "weights" if (path / "weights").is_dir() else path
         runs = sorted(file.stem for file in folder.glob("[!.]*-*-*-*.npz"))
