@@ -97,6 +97,11 @@ def calls():
              "learning_rate": 0.5, "batch_size": 4, "rollout_steps": 2, "initial_gain": 0.25, "clip": 0.5},
         ),
         "pretrain_history": (ictd.pretrain_history, {**training, "tasks_seen": np.array([1, 2]), "scaled": True}),
+        "evaluate": (
+            ictd.evaluate,
+            {"model": ictd.Model(weights, 2, 0.5), "tasks": ictd.TaskDistribution("loop", 3),
+             "prompts": ictd.EnumeratedPrompts(), "grouped": True, "size": 2, "seed": 1},
+        ),
         "generator": (ictd.generator, {"seed": 0, "env": "loop", "states": 3, "purpose": "tasks"}),
     }  # fmt: skip
 
@@ -164,6 +169,8 @@ def assert_same(result, expected):
         assert all(torch.equal(*pair) for pair in zip(result, expected, strict=True))
     elif isinstance(result, np.random.Generator):
         assert result.integers(2**63) == expected.integers(2**63)
+    elif isinstance(result, dict):
+        assert_same(np.array([*result.values()]), np.array([*expected.values()]))
     elif isinstance(result, torch.Tensor):
         assert_same(result.detach().numpy(), expected.detach().numpy())
     else:
@@ -184,7 +191,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(data):
     assert "\n" not in message and message.endswith(".") and any(name in message for name in valid), message
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore:zero has a smaller MSVE")
 @REPEATABLE
 @given(st.data())
 def test_valid_arguments_are_taken_in_all_their_forms(data):

@@ -87,7 +87,8 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
         values = model.values(contexts, queries=tasks.features)
         np.testing.assert_allclose(compiled.estimates(fast, tasks.features), values, atol=ROUNDING * 100)
         whole = ictd.joint_prompt(whole, tasks.features)
-        np.testing.assert_allclose(model.to_torch()(whole, queries=states).detach(), values, atol=ROUNDING * 100)
+        on_prompts = ictd.LinearTransformer.of(model)(whole, queries=states)
+        np.testing.assert_allclose(on_prompts.detach(), values, atol=ROUNDING * 100)
 
 
 def test_features_of_all_tasks_may_be_shared():
@@ -157,7 +158,8 @@ def test_seeds_do_not_depend_on_each_other():
 
 
 def test_a_divergence_ends_no_other_seed(caplog):
-    model = pretrained(updates=20, seeds=[0, 1], learning_rate=1e200)
+    with pytest.warns(UserWarning, match="zero has a smaller MSVE than 2 of 2 models"):
+        model = pretrained(updates=20, seeds=[0, 1], learning_rate=1e200)
     assert np.isnan(model.weights.A).all() and "seed 1 diverged at update 2" in caplog.text
     pretrained(target=lambda estimate, reward, next_estimate, discount: np.nan * reward)
     assert "seed 0 diverged at update 1;" in caplog.text
@@ -165,7 +167,7 @@ def test_a_divergence_ends_no_other_seed(caplog):
 
 def test_progress_is_printed(capsys):
     ictd.pretrain(ictd.TaskDistribution("boyan", 3), 2, GAMMA, updates=10, seeds=range(2))
-    assert "20 of 20 updates, 0 s left" in capsys.readouterr().err
+    assert " 20/20 " in capsys.readouterr().err
 
 
 def test_models_are_saved_and_loaded(tmp_path):

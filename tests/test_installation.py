@@ -149,7 +149,7 @@ def test_a_wheel_has_all_files_of_the_package(wheel):
 
 
 @pytest.mark.slow
-def test_a_wheel_works_with_numpy_and_numba_alone(wheel, tmp_path):
+def test_a_wheel_works_with_the_dependencies_alone(wheel, tmp_path):
     """In a folder that has a folder ``studies`` two levels above the package, as a checkout has."""
     python = new_environment(tmp_path / "venv")
     uv("pip", "install", "--quiet", "--python", python, wheel)
@@ -171,7 +171,7 @@ def test_a_wheel_works_with_numpy_and_numba_alone(wheel, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_oldest_numpy_and_numba_pass_the_tests(tmp_path):
+def test_the_oldest_dependencies_pass_the_tests(tmp_path):
     """They are installed in a new environment; other packages, such as torch, come from this environment."""
     python = new_environment(tmp_path / "venv")
     oldest = ["--resolution", "lowest-direct", "--requirement", ROOT / "pyproject.toml"]
@@ -179,7 +179,7 @@ def test_the_oldest_numpy_and_numba_pass_the_tests(tmp_path):
     (packages,) = (tmp_path / "venv/lib").glob("python*/site-packages")
     here = Path(np.__file__).parents[1]
     (packages / "here.pth").write_text(f"import site; site.addsitedir({str(here)!r})\n")
-    versions = "import numba, numpy; print(numba.__version__, numpy.__version__)"
+    versions = "import numba, numpy, tqdm; print(numba.__version__, numpy.__version__, tqdm.__version__)"
     lowest = [[int(part) for part in bound.split(".")] for _, bound in sorted(lower_bounds(DEPENDENCIES).items())]
     for version, bound in zip(output_of(python, "-c", versions).split(), lowest, strict=True):
         assert [int(part) for part in version.split(".")][: len(bound)] == bound

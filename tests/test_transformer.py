@@ -113,22 +113,27 @@ RUN = "td-boyan-2-30"
 
 @pytest.fixture
 def results(tmp_path):
-    """A folder of results with a run of seeds 3 and 5, of which seed 5 diverged."""
+    """A folder of results with a run of seeds 5 and 3, of which seed 5 diverged."""
     weights = naive.several_weights(2, count=2)
     save_arrays(
-        tmp_path / f"weights/{RUN}.npz", seeds=np.array([3, 5]), u=weights.u, A=weights.A,
-        diverged_at=np.array([0, 70]), depth=np.array(30), discount=np.array(0.9), scaled=np.array(False),
+        tmp_path / f"weights/{RUN}.npz", seeds=np.array([5, 3]), u=weights.u, A=weights.A,
+        diverged_at=np.array([70, 0]), depth=np.array(30), discount=np.array(0.9), scaled=np.array(False),
     )  # fmt: skip
     return tmp_path
 
 
 def test_models_are_loaded_from_results_a_folder_of_weights_or_a_file(results):
-    expected, folder = naive.several_weights(2, count=2)[0], results / "weights"
+    expected, folder = naive.several_weights(2, count=2)[1], results / "weights"
     loaded = [ictd.load_model(str(results), RUN, seed=np.int64(3)), ictd.load_model(folder, RUN, 3)]
     for model in (*loaded, ictd.load_model(folder / f"{RUN}.npz", seed=3)):
         np.testing.assert_array_equal(model.weights.u, expected.u)
         np.testing.assert_array_equal(model.weights.A, expected.A)
         assert (model.depth, model.discount, model.scaled) == (30, 0.9, False)
+
+
+def test_without_a_seed_all_seeds_are_loaded_in_order(results):
+    with pytest.warns(UserWarning, match=f"{RUN} diverged with seed 5; these weights are NaN"):
+        assert ictd.load_model(results, RUN).weights == naive.several_weights(2, count=2)[[1, 0]]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +142,6 @@ def test_models_are_loaded_from_results_a_folder_of_weights_or_a_file(results):
         (f"../weights/{RUN}", 3, f"run is '../weights/{RUN}'; choose from {RUN}"),
         (None, 3, "run is None"),
         (RUN, 2, "no seed 2; choose from 3, 5"),
-        (RUN, None, "seed is missing; choose from 3, 5"),
         (RUN, 5, "seed 5 diverged at task 70"),
     ],
 )

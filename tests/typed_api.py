@@ -48,7 +48,8 @@ def models(context: ictd.Context, rng: np.random.Generator) -> None:
     distribution = ictd.TaskDistribution("boyan", states=5, features=3)
     model = ictd.pretrain(distribution, depth=10, discount=0.9, prompts=ictd.SampledPrompts(5, 100), seeds=range(3))
     assert_type(model[0].values(context, queries=np.eye(5)), np.ndarray)
-    assert_type(model.to_torch(), ictd.LinearTransformer)
+    assert_type(ictd.LinearTransformer.of(model), ictd.LinearTransformer)
+    assert_type(ictd.evaluate(model, distribution, ictd.EnumeratedPrompts(), size=10)["lstd"].median, float)
     attention = ictd.GramAttention(5, depth=3, seeds=2)
     assert_type(ictd.pretrain_attention(attention, distribution, discount=0.9, seeds=[0, 1]), torch.nn.Module)
     ictd.pretrain(tasks, depth=10, discount=0.9)  # pyrefly: ignore[bad-argument-type]

@@ -7,6 +7,7 @@ from ictd.baselines import certainty_equivalence as certainty_equivalence
 from ictd.baselines import constant_estimate as constant_estimate
 from ictd.baselines import lstd as lstd
 from ictd.baselines import theta_preconditioned_td as theta_preconditioned_td
+from ictd.comparison import evaluate as evaluate
 from ictd.context import Context as Context
 from ictd.mrp import ENVIRONMENTS as ENVIRONMENTS
 from ictd.mrp import TaskDistribution as TaskDistribution

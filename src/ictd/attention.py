@@ -23,11 +23,11 @@ import numpy as np
 
 from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, validate
 from ictd.extras import missing_extra
-from ictd.pretraining import Distribution, Progress, Target, report_divergence, target_sums
+from ictd.pretraining import Target, progress_bar, report_divergence, target_sums
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.torch_twin import Adam
-from ictd.training_data import Block, EnumeratedPrompts, SampledPrompts, training_blocks
+from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts, training_blocks
 
 try:
     import torch
@@ -221,7 +221,7 @@ def pretrain_attention(
     optimizer = Adam(parameters, learning_rate)
     settings = prompts or EnumeratedPrompts(), target, discount, updates
     draws = [training_blocks(tasks, *settings, seed, batch_size, rollout_steps, tasks_per_update) for seed in seeds]
-    report = Progress(updates * len(seeds)) if progress else None
+    bar = progress_bar(updates * len(seeds), progress)
     diverged_at = np.zeros(len(seeds), int)
     prompts_of = _columns if columns else _gram_matrices
     for update, (given, reward, batch) in enumerate(
@@ -235,12 +235,10 @@ def pretrain_attention(
         gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
         optimizer.step(_clipped(gradient, clip, len(seeds)))
         diverged_at[(diverged_at == 0) & ~np.isfinite(errors).all(axis=(1, 2))] = update
-        if report:
-            report.add(len(seeds))
+        bar.update(len(seeds))
         if diverged_at.all():
             break
-    if report:
-        report.close()
+    bar.close()
     diverged_at[(diverged_at == 0) & ~_finite(parameters, len(seeds))] = updates + 1
     for i in np.flatnonzero(diverged_at):
         report_divergence(seeds[i], diverged_at[i])

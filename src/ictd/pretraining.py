@@ -12,10 +12,11 @@ whole prompts.
 """
 
 import logging
-import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated
 
 import numpy as np
@@ -28,7 +29,6 @@ from ictd.checks import (
     NotNegative,
     Positive,
     Seeds,
-    abbreviated,
     choice,
     equal_fields,
     function_or,
@@ -38,32 +38,28 @@ from ictd.checks import (
     validate,
 )
 from ictd.engine import Engine
-from ictd.mrp import TaskDistribution, Tasks
+from ictd.mrp import Tasks, msve, value_function
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.training_data import BLOCK, Block, EnumeratedPrompts, SampledPrompts, enumerated_prompts, training_blocks
+from ictd.training_data import (
+    BLOCK,
+    Block,
+    Distribution,
+    EnumeratedPrompts,
+    SampledPrompts,
+    enumerated_prompts,
+    training_blocks,
+)
 from ictd.transformer import Model, Weights, initial_weights
 
 ENGINES = ("compiled", "torch")
 TARGETS = ("td", "mc", "values")
 Target = Annotated[str | Callable, function_or(choice(TARGETS))]
-
-
-def task_distribution(name: str, value: object, sizes: dict) -> TaskDistribution:
-    """Validate a TaskDistribution; messages for other kinds of tasks say how to make one of them."""
-    if isinstance(value, Tasks):
-        raise ValueError(
-            f"{name} is {value}; give a TaskDistribution of a function f(states, size, rng) that returns (transition,"
-            " reward) of size tasks, or call pretrain_history."
-        )
-    if isinstance(value, str) or (callable(value) and not isinstance(value, type)):
-        raise ValueError(f"{name} is {abbreviated(value)}, an environment; give TaskDistribution(env, states=5).")
-    return instance(TaskDistribution)(name, value, sizes)
-
-
-Distribution = Annotated[TaskDistribution, task_distribution]
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
+# A pretrained model is compared with zero on the first tasks, with contexts of these lengths unless pretraining had
+# others.
+COMPARED_TASKS, COMPARED_PROMPTS = 200, SampledPrompts(5, 100)
 logger = logging.getLogger(__name__)
 
 
@@ -218,6 +214,13 @@ def pretrain(
     ValueError
         If an argument has the wrong type or is out of range.
 
+    Warns
+    -----
+    UserWarning
+        If a model diverged, or its mean MSVE is above 1.1 times that of zero for all states, on sampled contexts of the
+        first 200 tasks.  They have 5 to 100 steps, or the numbers of steps of ``prompts``.  ``ictd.evaluate`` compares
+        in detail.
+
     Examples
     --------
     >>> import ictd
@@ -229,22 +232,51 @@ def pretrain(
     (2, 6, 6)
     """
     prompts = prompts or EnumeratedPrompts()
+    sampled = prompts if isinstance(prompts, SampledPrompts) else COMPARED_PROMPTS
     several = np.ndim(seeds) > 0
-    report = Progress(updates * np.size(seeds)) if progress else None
-    weights = []
-    for seed in np.atleast_1d(seeds).tolist():
-        start = initial_weights(tasks.dimension, initial_gain, generator(seed, tasks.name, tasks.states, "weights"))
-        engine = Engine(start, target if target == "td" else "mc", depth, discount, learning_rate, clip=clip)
-        blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
-        weights.append(_final_weights(engine, blocks, target, discount, seed, report))
-    if report:
-        report.close()
+    seeds = np.atleast_1d(seeds).tolist()
+    weights, worse = [], 0
+    with progress_bar(updates * len(seeds), progress) as bar:
+        for seed in seeds:
+            place = seed, tasks.name, tasks.states
+            start = initial_weights(tasks.dimension, initial_gain, generator(*place, "weights"))
+            engine = Engine(start, target if target == "td" else "mc", depth, discount, learning_rate, clip=clip)
+            blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
+            first = next(blocks)
+            weights.append(_final_weights(engine, chain([first], blocks), target, discount, seed, bar.update))
+            model, rng = Model(weights[-1], depth, discount), generator(*place, "validation contexts")
+            worse += _worse_than_zero(model, first.tasks[:COMPARED_TASKS], sampled, rng)
+    if worse:
+        warnings.warn(
+            f"zero has a smaller MSVE than {worse} of {len(seeds)} models, on contexts of {sampled.shortest} to"
+            f" {sampled.longest} steps; scale rewards to about -1 to 1, and pretrain with"
+            " prompts=SampledPrompts(5, 100) and clip=1, or give context.grouped() to a model of enumerated prompts.",
+            stacklevel=3,  # The caller of the function behind its validation.
+        )
     u, A = (np.stack([getattr(one, name) for one in weights]) for name in ("u", "A"))
-    return Model(Weights(u, A) if several else weights[0], depth, discount)
+    return Model(Weights(u, A), depth, discount) if several else model
+
+
+def progress_bar(updates: int, shown: bool):
+    """A bar on the standard error stream, which is printed at most once a second."""
+    from tqdm import tqdm  # The steps of the workflow do not need it.
+
+    return tqdm(total=updates, unit=" updates", mininterval=1, disable=not shown)
+
+
+def _worse_than_zero(model: Model, tasks: Tasks, prompts: SampledPrompts, rng: np.random.Generator) -> bool:
+    """Whether a model diverged, or has a larger mean MSVE than zero, by more than a hardly trained one."""
+    if np.isnan(model.weights.u).any():
+        return True
+    value = value_function(tasks.transition, tasks.reward, model.discount)
+    with np.errstate(all="ignore"):
+        estimate = model.values(prompts.contexts(tasks, rng), queries=tasks.features)
+        error, zero = (msve(tasks.stationary, value, one).mean() for one in (estimate, 0 * value))
+    return not error <= 1.1 * zero
 
 
 def _final_weights(
-    engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, report: "Progress"
+    engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, advance: Callable
 ) -> Weights:
     """Weights of one run after the updates of all blocks, or NaN after a divergence."""
     seen = 0
@@ -254,8 +286,7 @@ def _final_weights(
         else:
             part = block.tasks.reward, block.batches, block.prompts(discount), block.tasks.features
             _, done = train_until_divergence(engine, *part)
-        if report:
-            report.add(len(block.tasks))
+        advance(len(block.tasks))
         if done < len(block.tasks):
             report_divergence(seed, seen + done + 1)
             return _no_snapshots(1, engine.dimension)[0]
@@ -322,29 +353,6 @@ def _train_towards(engine: Engine, block: Block, target: Callable, discount: flo
         if not done:
             return i
     return len(reward)
-
-
-class Progress:
-    """Prints how many of a number of updates are done, at most once a second, to the standard error stream."""
-
-    def __init__(self, total: int):
-        self.total, self.done = total, 0
-        self.started = self.said = time.monotonic()
-
-    def add(self, updates: int) -> None:
-        """Count some more updates."""
-        self.done += updates
-        now = time.monotonic()
-        if now - self.said < 1 and self.done < self.total:
-            return
-        self.said = now
-        left = (now - self.started) * (self.total - self.done) / self.done
-        text = f"{self.done:,} of {self.total:,} updates, {left:.0f} s left"
-        print(f"\r{text:60}", end="", file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """End the line."""
-        print(file=sys.stderr)
 
 
 def pretrain_runs(engines: list, draw: Callable[[int, list[int]], list[tuple]], tasks: int) -> list[Weights]:

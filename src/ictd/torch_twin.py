@@ -3,7 +3,7 @@
 This module is the slow twin of ``ictd.engine``.  The rule ``audit`` compares the two.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ictd.checks import Count, Flag, array, validate
 from ictd.extras import missing_extra
 from ictd.prompt import prompts_of
 from ictd.sampling import BatchStatistics
-from ictd.transformer import Weights, transformer_output
+from ictd.transformer import Model, Weights, transformer_output
 
 try:
     import torch
@@ -56,6 +56,12 @@ class LinearTransformer(torch.nn.Module):
         self.scaled = scaled
         self.u = torch.nn.Parameter(torch.tensor(weights.u))
         self.A = torch.nn.Parameter(torch.tensor(weights.A))
+
+    @classmethod
+    @validate
+    def of(cls, model: Model) -> Self:
+        """Make the Transformer on whole prompts that has the same values as a model."""
+        return cls(model.weights, model.depth, model.scaled)
 
     def P(self) -> torch.Tensor:
         """P = [0, 0; u, 1]."""

@@ -7,11 +7,11 @@ their prompts.  Prompts are enumerated, as in the paper (eq. (Z0 redef)), or sam
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
-from ictd.checks import Count, Discount, validate, validate_fields, validated
+from ictd.checks import Count, Discount, abbreviated, instance, validate, validate_fields, validated
 from ictd.context import Context
 from ictd.mrp import TaskArrays, TaskDistribution, Tasks, value_function
 from ictd.prompt import enumerated_columns
@@ -29,6 +29,21 @@ from ictd.sampling import (
 # with the number of tasks, and is a few hundred MB for any number of states.  An environment draws a block at once, so
 # other numbers would draw other tasks.
 BLOCK, PROBABILITIES = 20_000, 4_000_000
+
+
+def task_distribution(name: str, value: object, sizes: dict) -> TaskDistribution:
+    """Validate a TaskDistribution; messages for other kinds of tasks say how to make one of them."""
+    if isinstance(value, Tasks):
+        raise ValueError(
+            f"{name} is {value}; give a TaskDistribution of a function f(states, size, rng) that returns (transition,"
+            " reward) of size tasks; pretrain_history takes Tasks."
+        )
+    if isinstance(value, str) or (callable(value) and not isinstance(value, type)):
+        raise ValueError(f"{name} is {abbreviated(value)}, an environment; give TaskDistribution(env, states=5).")
+    return instance(TaskDistribution)(name, value, sizes)
+
+
+Distribution = Annotated[TaskDistribution, task_distribution]
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ query state:
     w = -(k_0 + ... + k_{L-1}) A[:, :d],    TF_L(s) = w phi(s).
 """
 
+import warnings
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -45,9 +45,6 @@ from ictd.checks import (
 from ictd.context import Context
 from ictd.prompt import Queries
 from ictd.storage import load_arrays, names_of_arrays, save_arrays, user_path
-
-if TYPE_CHECKING:
-    from ictd.torch_twin import LinearTransformer
 
 # An array of NumPy, or a tensor, which torch can differentiate.
 Array = TypeVar("Array", bound=Any)
@@ -146,15 +143,6 @@ def initial_weights(dimension: Count, gain: NotNegative, rng: np.random.Generato
     return Weights(rng.normal(0, deviation, 2 * d), rng.normal(0, deviation, (2 * d, 2 * d)))
 
 
-def linear_attention(Z: Array, P: Array, Q: Array, length: int) -> Array:
-    """Apply one layer without the division, Z + P Z M (Z' Q Z), where M selects the first ``length`` columns.
-
-    The product is evaluated as (P (Z M Z') Q) Z, which costs O(m n^2) in place of O(m^2 n).
-    """
-    context = Z[..., :length]
-    return Z + (P @ (context @ context.mT) @ Q) @ Z
-
-
 def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: int, scaled: bool = True) -> Array:
     """Evaluate TF_L with any P and Q on whole prompts, as the paper writes it.
 
@@ -185,7 +173,10 @@ def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: i
     layers = [(P[..., own, :, :], Q[..., own, :, :]) for own in range(P.shape[-3])]
     Z = prompt
     for layer in range(depth):
-        Z = linear_attention(Z, *layers[layer % len(layers)], length)
+        P, Q = layers[layer % len(layers)]
+        context = Z[..., :length]
+        # In this order, a layer costs O(m n^2) in place of O(m^2 n).
+        Z = Z + (P @ (context @ context.mT) @ Q) @ Z
     return -Z[..., -1, length:]
 
 
@@ -303,12 +294,6 @@ class Model:
         w = estimates(self.weights, context.gram_matrix(self.discount, self.scaled), self.depth)
         return w if queries is None else np.matvec(queries, w)
 
-    def to_torch(self) -> "LinearTransformer":
-        """Make a ``torch.nn.Module`` with the same values, ``LinearTransformer`` on whole prompts."""
-        # Importing torch takes seconds.  Results do not depend on this function, so its import is not followed.
-        torch_twin = import_module("ictd.torch_twin")
-        return torch_twin.LinearTransformer(self.weights, self.depth, self.scaled)
-
     @validate
     def save(self, path: str | Path) -> None:
         """Write the model to one .npz file, which ``load_model`` reads.  A path may begin with ~, the home folder.
@@ -338,7 +323,8 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
         The file of ``Model.save``, the folder that snakemake wrote, a folder of published weights (``make weights``),
         or a file of one of these folders.
     run : str, "algo-env-states-depth", such as "td-boyan-5-30", for a folder
-    seed : int, for a folder or a file of a folder
+    seed : int, optional, for a folder or a file of a folder
+        By default the weights have a leading axis of all seeds, in ascending order.
 
     Returns
     -------
@@ -348,20 +334,27 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
     ------
     ValueError
         If the file does not exist or is damaged, the folder holds no runs, the run or the seed does not exist, or the
-        run diverged.
+        run of this seed diverged.
+
+    Warns
+    -----
+    UserWarning
+        If all seeds are loaded, and some diverged.  Their weights are NaN.
     """
     path = user_path(source)
     if path.suffix == ".npz":
         if not path.is_file():
             raise ValueError(f"{source} does not exist; give a file that Model.save wrote.")
-        if seed is None:
-            try:
-                return Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
-            except ValueError:
-                raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
-        if "seeds" not in names_of_arrays(path):
-            raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
         run = path.stem
+        try:
+            single = "seeds" not in names_of_arrays(path)
+            model = Model(Weights(*load_arrays(path, "u", "A")), *_settings(path))
+        except ValueError:
+            raise ValueError(f"{source} is damaged or holds no model; give a file that Model.save wrote.") from None
+        if single and seed is not None:
+            raise ValueError(f"{source} holds a model without a seed; leave out the seed.")
+        if single:
+            return model
     else:
         folder = path / "weights" if (path / "weights").is_dir() else path
         runs = sorted(file.stem for file in folder.glob("[!.]*-*-*-*.npz"))
@@ -372,13 +365,18 @@ def load_model(source: str | Path, run: str | None = None, seed: Annotated[int, 
             )
         path = folder / f"{choice(runs)('run', run, {})}.npz"
     seeds, u, A, diverged_at = load_arrays(path, "seeds", "u", "A", "diverged_at")
-    if seed not in seeds:
-        missing = "seed is missing" if seed is None else f"{run} has no seed {seed}"
-        raise ValueError(f"{missing}; choose from {', '.join(map(str, sorted(seeds)))}.")
-    index = np.flatnonzero(seeds == seed)[0]
-    if diverged_at[index]:
-        raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[index]}; choose another seed.")
-    return Model(Weights(u[index], A[index]), *_settings(path))
+    if seed is None:
+        if diverged_at.any():
+            diverged = ", ".join(map(str, sorted(seeds[diverged_at > 0])))
+            warnings.warn(f"{run} diverged with seed {diverged}; these weights are NaN.", stacklevel=3)
+        chosen = np.argsort(seeds)
+    elif seed not in seeds:
+        raise ValueError(f"{run} has no seed {seed}; choose from {', '.join(map(str, sorted(seeds)))}.")
+    else:
+        chosen = np.flatnonzero(seeds == seed)[0]
+        if diverged_at[chosen]:
+            raise ValueError(f"{run} with seed {seed} diverged at task {diverged_at[chosen]}; choose another seed.")
+    return Model(Weights(u[chosen], A[chosen]), *_settings(path))
 
 
 def _settings(path: Path) -> tuple[int, float, bool]:

@@ -243,7 +243,7 @@ def import_graph() -> grimp.ImportGraph:
     present = [name for name, root in PACKAGES.items() if (root / name).is_dir()]
     sys.path[:0] = [str(root) for root in PACKAGES.values()]
     try:
-        return grimp.build_graph(*present, cache_dir=None)
+        return grimp.build_graph(*present, cache_dir=None, exclude_type_checking_imports=True)
     except grimp.exceptions.SourceSyntaxError as error:
         syntax_tree(Path(error.filename))
         raise
