@@ -2,9 +2,11 @@
 
 import copy
 import dataclasses
+import warnings
 from functools import cache
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT, array, integer
+from ictd.checks import LARGEST_DISCOUNT, array, integer, probabilities
 
 REPEATABLE = settings(max_examples=300, derandomize=True, deadline=None)
 # Arguments whose last axis may be shorter, and arguments whose entries may be NaN.
@@ -201,23 +203,60 @@ def test_every_public_function_is_validated():
     assert checked == {*ictd.__all__} - others
 
 
-NARROW = np.array([[0.1, 0.9], [1 / 3, 2 / 3]], np.float32)
+@pytest.mark.parametrize(
+    ("kind", "total", "episodic", "kept", "words"),
+    [
+        (
+            "f8",
+            1 - 1e-4,
+            True,
+            True,
+            "a row of transition sums to 0.9999; the rest counts as the end of an episode; if",
+        ),
+        ("f8", 1 - 1e-8, True, True, "a row of transition sums to 0.99999999; the rest counts as the end"),
+        ("f8", 0.999, True, True, "a row of transition sums to 0.999; the rest counts as the end"),
+        ("f8", 0.99, True, True, None),
+        ("f8", 1.001, True, False, "rows of transition do not sum to one and are divided by their sums"),
+        ("f8", 0.999, False, False, "rows of transition do not sum to one and are divided by their sums"),
+        ("f8", 1.001, False, False, "rows of transition do not sum to one and are divided by their sums"),
+        ("f8", 1 - 1e-7, False, False, None),
+        ("f4", 1 - 1e-4, True, True, "a row of transition sums to 0.9999"),
+        (">f4", 1 - 5e-6, True, True, "a row of transition sums to 0.99999"),
+        ("f4", 1 - 1e-7, True, False, None),
+        ("f4", 1 + 1e-7, False, False, None),
+        ("f2", 1 - 4e-4, True, True, "a row of transition sums to 0.9"),
+        ("f2", 1 - 4e-4, False, False, "rows of transition do not sum to one and are divided by their sums"),
+    ],
+)
+def test_a_row_that_nearly_sums_to_one_is_rounded_or_ends_episodes(kind, total, episodic, kept, words):
+    """A row that is kept has an end."""
+    rows = np.array([[0.5, 0.5], [0.25, total - 0.25]], kind)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = probabilities("n, n", may_end=True)("transition", rows, {"episodic": episodic})
+    np.testing.assert_allclose(found.sum(axis=1), [1, rows[1].sum(dtype=float) if kept else 1], rtol=ROUNDING)
+    assert [str(warning.message).startswith(words) for warning in caught] == [True] * (words is not None)
 
 
-def test_probabilities_of_narrow_types_are_normalised():
-    tasks = ictd.Tasks(NARROW, [0, 1])
-    np.testing.assert_allclose(tasks.transition[0], [[0.1, 0.9], [1 / 3, 2 / 3]], atol=1e-7)
-    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
-    assert tasks.transition.dtype == np.float64
-
-
-def test_rounded_probabilities_are_normalised_with_a_warning():
-    """Rounded probabilities, as in a CSV file; some rows still sum to exactly one."""
-    exact = ictd.sample_tasks("loop", 7, 3, np.random.default_rng(0)).transition
-    with pytest.warns(UserWarning, match="^rows of transition do not sum to one and are divided by their sums"):
-        tasks = ictd.Tasks(exact.round(4), np.zeros((3, 7)))
-    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
-    np.testing.assert_allclose(tasks.transition, exact, atol=1e-3)
+def test_tables_with_labels_in_another_order_are_refused():
+    p, r, names = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([1.0, 0.0]), ["a", "b"]
+    table, rewards = pandas.DataFrame(p, names, names), pandas.Series(r, names)
+    np.testing.assert_array_equal(ictd.value_function(table, rewards, 0.5), ictd.value_function(p, r, 0.5))
+    np.testing.assert_array_equal(ictd.value_function(table, r, 0.5), ictd.value_function(p, r, 0.5))
+    valid = {"transition": table, "reward": rewards, "features": table.set_axis(["x", "y"], axis=1), "start": rewards}
+    valid |= {"behaviour": rewards * 0 + 0.5, "stationary": None, "episodic": True}
+    table *= 0.9
+    assert len(ictd.Tasks(**valid)) == len(ictd.Tasks([table], [rewards], episodic=True)) == 1
+    for name, wrong in {name: value[::-1] for name, value in valid.items() if hasattr(value, "axes")}.items():
+        with pytest.raises(ValueError, match=r" has the labels \['., '.'\] after \['., '.'\]; order both alike, or"):
+            ictd.Tasks(**valid | {name: wrong})
+    with pytest.raises(ValueError, match=r"^transition has the labels \['b', 'a'\] after \['a', 'b'\]"):
+        ictd.Tasks([table, table.loc[names[::-1], names[::-1]]], [rewards, rewards], episodic=True)
+    log = pandas.DataFrame({"s": [0, 1, 0, 1], "r": [1.0, 2.0, 3.0, 4.0]})
+    states, rewards, after = log["s"][:-1], log["r"][:-1], log["s"][1:]
+    assert ictd.Context.from_transitions(states, rewards, after, 2).length == 3
+    with pytest.raises(ValueError, match=r"^rewards has the labels \[2, 1, 0\] after \[0, 1, 2\]"):
+        ictd.Context.from_transitions(states, rewards[::-1], after, 2)
 
 
 @pytest.mark.parametrize("total", [0.998, 1.002, 0.0])
@@ -257,7 +296,7 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
             "^states has rows of different lengths; give rows of one length",
         ),
         (lambda: ictd.Context.from_transitions([], [], [], 2), "^states is empty; give at least one entry"),
-        (lambda: ictd.value_function(np.eye(2), [0, 0], 0.5, episodic="no"), "^episodic is 'no'"),
+        (lambda: ictd.value_function([[0.5]], [0], 1, episodic=1), "^episodic is 1; give an object of type bool"),
         (
             lambda: ictd.value_function(np.eye(2), torch.ones(2, requires_grad=True), 0.5),
             r"^reward cannot be an array: .* Use tensor.detach\(\).numpy\(\) instead\.$",

@@ -1,5 +1,7 @@
 """Trajectories, and the statistics of batches."""
 
+import tracemalloc
+
 import naive
 import numpy as np
 import pytest
@@ -138,6 +140,26 @@ def test_steps_of_episodes_have_the_right_means(behaviour):
         ended = next_states[:, :-1] == 3
         np.testing.assert_array_equal(states[:, 1:][~ended], next_states[:, :-1][~ended])
         assert_means(np.eye(3)[states[:, 1:][ended]], np.array([0.5, 0, 0.5]))
+
+
+def test_steps_of_episodes_equal_naive():
+    """They are a trajectory of the chain of 2n states in which n + s stands for s as the first state of an episode."""
+    n, start, p = 40, np.eye(40)[3], np.random.default_rng(0).dirichlet(np.ones(41), 40)[:, :40]
+    tasks = ictd.Tasks(p, np.zeros(n), episodic=True, start=start)
+    onwards = np.hstack([p, (1 - p.sum(axis=1))[:, None] * start])
+    path = np.array(naive.trajectory(np.vstack([onwards] * 2), [*tasks.stationary[0], *np.zeros(n)], 99, generator()))
+    states, next_states = ictd.sample_steps(tasks, 99, generator())
+    np.testing.assert_array_equal(states[0], path[:-1] % n)
+    np.testing.assert_array_equal(next_states[0], np.minimum(path[1:], n))
+
+
+def test_memory_of_steps_of_episodes():
+    tasks = ictd.Tasks(np.eye(600, k=1), np.zeros(600), episodic=True)
+    ictd.sample_steps(tasks, 9, generator())
+    tracemalloc.start()
+    ictd.sample_steps(tasks, 9, generator())
+    assert tracemalloc.get_traced_memory()[1] < 3.2 * tasks.transition.nbytes
+    tracemalloc.stop()
 
 
 def test_contexts_of_episodes_have_an_end():
