@@ -23,7 +23,7 @@ def move(states, step):
     return np.eye(states)[to]
 
 
-@pytest.mark.parametrize("states", [30, 400, 700])
+@pytest.mark.parametrize("states", [30, 300, 400])
 @pytest.mark.parametrize("order", ["down", "up", "mixed"])
 def test_a_walk_with_drift_has_a_geometric_distribution(states, order):
     """Entries from 8/9 to below the smallest float, which are 0."""
@@ -36,17 +36,12 @@ def test_a_walk_with_drift_has_a_geometric_distribution(states, order):
 
 
 def test_probabilities_beyond_the_range_of_floats_are_refused():
-    with pytest.raises(ValueError, match=r"^transition visits states with probabilities that differ by more than"):
+    with pytest.raises(ValueError, match=r"^transition visits states with probabilities whose ratio is beyond"):
         ictd.stationary_distribution(walk(30, 1e-300))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_blocks_of_many_states_equal_the_elimination_of_one_by_one(seed):
-    """Sparse chains with probabilities from 1e-9 to 1, also among others."""
-    rng = np.random.default_rng(seed)
-    weights = 10.0 ** rng.uniform(-9, 0, (2, 150, 150)) * (rng.random((2, 150, 150)) < 0.05)
-    chains = weights + np.roll(np.eye(150), 1, axis=1) * 1e-9
-    chains /= chains.sum(axis=-1, keepdims=True)
+def test_blocks_of_many_states_equal_the_elimination_one_by_one():
+    chains = ictd.sample_tasks("loop", 150, 2, np.random.default_rng(0), threshold=0.95).transition
     found = ictd.stationary_distribution(chains)
     np.testing.assert_allclose(found, [naive.eliminated(chain) for chain in chains], rtol=ROUNDING)
     np.testing.assert_array_equal(found[1], ictd.stationary_distribution(chains[1]))

@@ -59,37 +59,17 @@ def test_values_of_chains_with_an_end():
     np.testing.assert_allclose(found, ictd.value_function(absorbing, np.append(reward, 0), 0.9)[:-1], rtol=ROUNDING)
 
 
-@pytest.mark.filterwarnings("ignore:a row of transition sums to")
-@pytest.mark.parametrize(("states", "end"), [(1000, 1e-4), (50, 5e-6)])
-def test_small_chances_of_an_end_count_in_float32(states, end):
-    p = (rng().dirichlet(np.ones(states), states) * (1 - end)).astype(np.float32)
-    value = np.linalg.solve(np.eye(states) - 0.99999 * p.astype(float), np.ones(states))
-    np.testing.assert_allclose(ictd.value_function(p, np.ones(states), 0.99999, True), value, rtol=1e-9)
-
-
-def test_several_reward_vectors_of_one_chain():
-    p, r = np.array([[0.8, 0.2], [0.6, 0.4]]), np.array([[1.0, 2.0], [3.0, 4.0]])
-    expected = [ictd.value_function(p, one, 0.9) for one in r]
-    np.testing.assert_array_equal(ictd.value_function(p[None], r, 0.9), expected)
-    np.testing.assert_array_equal(ictd.value_function(p, r[:1], 0.9), expected[:1])
-    for transition, reward in ((p, r), (p[None], r[None])):
-        with pytest.raises(
-            ValueError, match=r"^reward has shape .*2, 2\); give \(transition \* reward\).sum\(axis=-1\)"
-        ):
-            ictd.value_function(transition, reward, 0.9)
-
-
 # The die of Knuth and Yao, which shows the faces 7 to 12 after fair flips.
-DIE = np.zeros((13, 13))
+DIE, FLIPS = np.zeros((13, 13)), np.repeat([1.0, 0.0], [7, 6])
 for state, after in enumerate([(1, 2), (3, 4), (5, 6), (1, 7), (8, 9), (10, 11), (2, 12)]):
     DIE[state, after] = 0.5
 
 
-def test_a_die_by_flips_of_a_coin():
-    flips = np.repeat([1.0, 0.0], [7, 6])
-    assert ictd.value_function(DIE, flips, 1, episodic=True)[0] == pytest.approx(11 / 3)
-    with pytest.raises(ValueError, match=r"^transition has closed classes of states, \[\[7\], \[8\], .*, \[12\]\], in"):
-        ictd.value_function(DIE + np.diag(1 - flips), flips, 1, episodic=True)
+def test_several_reward_vectors_of_one_chain():
+    expected = [ictd.value_function(DIE, reward, 1, episodic=True) for reward in np.eye(13)]
+    np.testing.assert_array_equal(ictd.value_function(DIE[None], np.eye(13), 1, episodic=True), expected)
+    np.testing.assert_array_equal(ictd.value_function(DIE, np.eye(13)[:2], 1, episodic=True), expected[:2])
+    assert (FLIPS @ expected)[0] == pytest.approx(11 / 3)
 
 
 LONG = np.array([[0, 1.0], [1 - 2e-8, 0]])  # It ends after 10^8 steps on average.
@@ -174,12 +154,11 @@ def test_a_function_can_give_one_chain():
     np.testing.assert_array_equal(tasks.transition, [p] * 3)
 
 
-@pytest.mark.parametrize("stop", [lambda chains: [next(chains)], lambda chains: list(next(chains) for _ in "1")])
-def test_a_sampler_over_a_finite_list_says_when_it_stopped(stop):
-    """All of the list is given."""
+def test_a_sampler_over_a_finite_list_gives_all_of_it_and_says_when_it_stopped():
     chains = iter([HALVES[0]] * 5)
-    finite = ictd.TaskDistribution(lambda states, size, rng: (stop(chains), REWARD), states=2)
-    assert [len(finite.sample(1, rng())) for _ in range(5)] == [1] * 5
+    finite = ictd.TaskDistribution(lambda *_: (list(next(chains) for _ in "1"), REWARD), states=2)
+    for _ in range(5):
+        finite.sample(1, rng())
     with pytest.raises(
         ValueError, match=r"^environment '<lambda>' gave 5 tasks, and stopped by StopIteration\(\) when"
     ):
@@ -290,7 +269,7 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "'boyan' .* 'threshold'"),
         (lambda: ictd.Tasks(HALVES[None], REWARD[None]), "leading axes"),
         (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "number of states is 1"),
-        (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[0\], \[1\]"),
+        (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[\[0\], \[1\]\]"),
         (
             lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0]),
             r"transition\[0\] stays in state 1 forever, .* episodic=True",
@@ -302,7 +281,22 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
             r"transition\[0\] has closed classes of states, \[\[0, 1\]\], in",
         ),
         (lambda: ictd.Tasks(HALVES / 2, REWARD, [[0.4, 0.6]], episodic=True), r"is not stationary"),
-        (lambda: ictd.value_function(HALVES, REWARD + 1e308, 0.9), r"value\[0, 0\] is inf, .* smaller rewards"),
+        (
+            lambda: ictd.value_function(HALVES, REWARD + 1e308, 0.9),
+            r"value\[0, 0\] is beyond the range of floats; give",
+        ),
+        (
+            lambda: ictd.value_function(HALVES[0], HALVES[0], 0),
+            r"reward has shape \(2, 2\); give \(transition \* reward\)",
+        ),
+        (
+            lambda: ictd.value_function(HALVES, HALVES, 0),
+            r"reward has shape \(1, 2, 2\); give \(transition \* reward\)",
+        ),
+        (
+            lambda: ictd.value_function(DIE + np.diag(1 - FLIPS), FLIPS, 1, episodic=True),
+            r"^transition has closed classes of states, \[\[7\], \[8\], .*, \[12\]\], in which episodes never end; if",
+        ),
         (lambda: ictd.TaskDistribution("boyan", 3).sample(2, 0), "rng is 0; give an object of type Generator"),
         (lambda: ictd.Tasks(HALVES, REWARD, behaviour=[[[0, 1], [0, 1]]]), r"behaviour\[0, 0\] never visits"),
     ],

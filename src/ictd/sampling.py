@@ -220,7 +220,7 @@ def _trajectories(cumulative: np.ndarray, initial: np.ndarray, uniforms: np.ndar
 def _cumulative(probabilities: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Cumulative sums along rows, divided by the last one, so that the last state with a chance has exactly 1."""
     sums = probabilities.cumsum(axis=-1, out=out)
-    sums /= sums[..., -1:]
+    sums /= sums[..., -1:].copy()
     return sums
 
 
