@@ -220,7 +220,6 @@ ENDS, DIVIDED = (
         ("f8", 1 - 1e-7, False, "no warning"),
         (">f4", 1 - 5e-6, True, ENDS),
         ("f4", 1 - 1e-7, True, "no warning"),
-        ("f2", 0.9996, True, ENDS),
         ("f2", 0.9996, False, DIVIDED),
     ],
 )
@@ -281,6 +280,10 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
             "^states has rows of different lengths; give rows of one length",
         ),
         (lambda: ictd.Context.from_transitions([], [], [], 2), "^states is empty; give at least one entry"),
+        (
+            lambda: ictd.value_function(np.ones((1, 1), np.float16), [0], 1, True),
+            "^transition is of type float16, whose",
+        ),
         (lambda: ictd.value_function([[0.5]], [0], 1, episodic=1), "^episodic is 1; give an object of type bool"),
         (
             lambda: ictd.value_function(np.eye(2), torch.ones(2, requires_grad=True), 0.5),

@@ -60,8 +60,7 @@ def test_hard_chains_equal_exact_fractions(seed):
 
 
 @pytest.mark.parametrize("env", ["boyan", "loop"])
-def test_skipping_zeros_changes_no_bit(env):
-    """The elimination, literally."""
+def test_the_elimination_of_few_states_is_naive_to_the_last_bit(env):
     chains = ictd.sample_tasks(env, 12, 6, np.random.default_rng(0)).transition
     for function in (_eliminated, lambda chains: ictd.stationary_distribution(chains.reshape(2, 3, 12, 12))):
         for chain, found in zip(chains, function(chains).reshape(6, 12), strict=True):

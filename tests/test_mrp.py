@@ -37,16 +37,7 @@ def test_values_satisfy_the_bellman_equation():
     np.testing.assert_allclose(v, bellman, atol=ROUNDING * 100)
 
 
-# Boyan's chain (Machine Learning 49, 2002): states 12, ..., 0 in this order, of which the last ends the episode.
-BOYAN, BOYAN_REWARD = np.zeros((13, 13)), np.array([-3.0] * 11 + [-2, 0])
-for state in range(11):
-    BOYAN[state, state + 1 : state + 3] = 0.5
-BOYAN[11, 12] = 1
-
-
 def test_values_of_chains_with_an_end():
-    value = ictd.value_function(BOYAN, BOYAN_REWARD, discount=1, episodic=True)
-    np.testing.assert_allclose(value, -2.0 * np.arange(12, -1, -1), rtol=ROUNDING, atol=ROUNDING)
     # Sutton and Barto's random walk of 19 states, with the rewards -1 and 1 at its ends.
     walk, reward = (np.eye(19, k=1) + np.eye(19, k=-1)) / 2, np.zeros(19)
     reward[[0, -1]] = -0.5, 0.5
@@ -288,10 +279,6 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (
             lambda: ictd.value_function(HALVES[0], HALVES[0], 0),
             r"reward has shape \(2, 2\); give \(transition \* reward\)",
-        ),
-        (
-            lambda: ictd.value_function(HALVES, HALVES, 0),
-            r"reward has shape \(1, 2, 2\); give \(transition \* reward\)",
         ),
         (
             lambda: ictd.value_function(DIE + np.diag(1 - FLIPS), FLIPS, 1, episodic=True),

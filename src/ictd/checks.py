@@ -257,7 +257,8 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
 
     If ``may_end`` is True, and the call has ``episodic=True``, rows may sum to less than one: the rest is the
     probability that the episode ends.  A rest that is rounding in the type of the array is none.  A larger rest of at
-    most ``LARGEST_TOLERANCE`` is one, with a warning, because rounding to decimal digits may explain it.
+    most ``LARGEST_TOLERANCE`` is one, with a warning, because rounding to decimal digits may explain it.  In float16,
+    rounding is as large, so that such rows are refused.
     """
 
     def check(name, value, sizes):
@@ -269,6 +270,8 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
         error = np.abs(sums - 1)
         off = error > ROW_SUM_TOLERANCE
         if may_end and sizes.get("episodic"):
+            if given.dtype.type is np.float16:
+                raise ValueError(f"{name} is of type float16, whose rounding looks like ends; give float32 or float64.")
             ends = 1 - sums > (SINGLE if given.dtype.type is np.float32 else ROW_SUM_TOLERANCE)
             off &= ~ends
             small = sums[ends & (error <= LARGEST_TOLERANCE)]

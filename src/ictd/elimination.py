@@ -20,7 +20,7 @@ BLOCK = 64
 
 
 def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None = None) -> np.ndarray:
-    """Compute the stationary distributions of chains, which are 0 for transient states.
+    """Compute the stationary distributions of chains, which are 0 for transient states, and below 2.3e-308.
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
     Raises
     ------
     ValueError
-        If a chain has several closed classes, and there are no masses.  The message names the classes.
+        If a chain has several closed classes, and there are no masses.  The message names the classes.  If an entry
+        is too small for a float of 80 bits, or of 64 bits on processors without it.
     """
     lead, states = transition.shape[:-2], transition.shape[-1]
     chains, stationary = transition.reshape(-1, states, states), np.empty((math.prod(lead), states))
@@ -53,6 +54,7 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
                 place = [int(index) for index in np.unravel_index(first, lead)]
                 given = None if masses is None else masses.reshape(-1, states)[first]
                 stationary[first] = _of_classes(chains[first], f"{name}{place or ''}", given)
+    stationary[stationary < np.finfo(float).tiny] = 0  # Fewer digits than other numbers.
     return stationary.reshape(transition.shape[:-1])
 
 
@@ -77,7 +79,7 @@ def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) ->
                     f"{name} visits states with probabilities whose ratio is beyond the range of floats."
                 ) from None
         stationary[states] *= 1 if len(classes) == 1 else masses[states].sum()
-    return stationary * (stationary >= np.finfo(float).tiny)
+    return stationary
 
 
 def _eliminated(transition: np.ndarray) -> np.ndarray:

@@ -99,7 +99,7 @@ class Tasks(TaskArrays):
         It is stored as a chain; a distribution is the chain that draws each state from it.
     episodic : bool
         Whether rows of ``transition`` may sum to less than one.  The rest is the probability that the episode ends
-        after the step from this state.
+        after the step from this state, as in ``stationary_distribution``.
     start : (n,) array for all tasks, or (N, n) array, optional
         Distribution of the first states of episodes, uniform by default.
 
@@ -247,7 +247,8 @@ def stationary_distribution(
     name : str, what a message calls the array
     episodic : bool
         Whether rows may sum to less than one.  The rest is the probability that the episode ends.  A rest below 10^-9,
-        or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.
+        or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.  Rows in float16 are
+        refused.
     start : (..., n) array, optional
         Distribution of the first states of episodes, uniform by default; leading axes broadcast.
 
@@ -259,7 +260,8 @@ def stationary_distribution(
     ------
     ValueError
         If a row is not a distribution, a chain has several closed classes, which are sets of states that are never
-        left, or an episode may go on forever.  The message has the index of the chain.
+        left, or an episode may go on forever.  The message has the index of the chain.  If a probability is smaller
+        than a float can be during the elimination; those below 2.3e-308 in the end are 0.
 
     Examples
     --------
@@ -294,7 +296,8 @@ def value_function(
         Closer to 1, the rounding error of a value is larger than a reward.  With ``episodic`` it may be up to 1.
     episodic : bool
         Whether rows may sum to less than one.  The rest is the probability that the episode ends; the value is 0 then.
-        A rest below 10^-9, or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.
+        A rest below 10^-9, or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.  Rows
+        in float16 are refused.
 
     Returns
     -------
@@ -304,8 +307,8 @@ def value_function(
     ------
     ValueError
         If a row is not a distribution, a reward or a value is not finite, or the discount is out of range.  If the
-        reward of one chain has the shape (n, n).  If the discount is
-        above 1 - 2^-26, and an episode may go on forever or has an expected length of more than 2^26 steps.
+        reward of one chain has the shape (n, n).  If the discount is above 1 - 2^-26, and an episode may go on forever
+        or has an expected length of more than 2^26 steps.
 
     Examples
     --------
