@@ -655,10 +655,6 @@ class TaskDistribution:
         self.states, self.options = states, options
         self.features, self.behaviour = features, behaviour
         self.name = name_of(env)
-        for name in ("features", "behaviour"):
-            given = getattr(self, name)
-            if isinstance(given, np.ndarray) and len(given) != states:
-                raise ValueError(f"{name} has {len(given)} rows; give one for each of the {states} states.")
         # A draw finds errors in options and shapes.  Loop stands for a function, which may have few tasks to give.
         self.env, self.drawn = (lambda *given, **_: loop(*given)) if callable(env) else env, 0
         self.dimension = self.sample(1, np.random.default_rng(0)).dimension
