@@ -2,9 +2,12 @@
 
 import copy
 import dataclasses
+import re
+import warnings
 from functools import cache
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from hypothesis import given, settings
@@ -13,7 +16,7 @@ from naive import larger_weights
 from tolerances import ROUNDING
 
 import ictd
-from ictd.checks import LARGEST_DISCOUNT, array, integer
+from ictd.checks import LARGEST_DISCOUNT, array, integer, probabilities
 
 REPEATABLE = settings(max_examples=300, derandomize=True, deadline=None)
 # Arguments whose last axis may be shorter, and arguments whose entries may be NaN.
@@ -209,23 +212,43 @@ def test_every_public_function_is_validated():
     assert checked == {*ictd.__all__} - others
 
 
-NARROW = np.array([[0.1, 0.9], [1 / 3, 2 / 3]], np.float32)
+ENDS, DIVIDED = (
+    "a row of transition sums to .*; the rest counts as the end of",
+    "rows of transition .* divided by their",
+)
 
 
-def test_probabilities_of_narrow_types_are_normalised():
-    tasks = ictd.Tasks(NARROW, [0, 1])
-    np.testing.assert_allclose(tasks.transition[0], [[0.1, 0.9], [1 / 3, 2 / 3]], atol=1e-7)
-    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
-    assert tasks.transition.dtype == np.float64
+@pytest.mark.parametrize(
+    ("kind", "total", "episodic", "words"),
+    [
+        ("f8", 1 - 1e-8, True, ENDS),
+        ("f8", 0.999, True, ENDS),
+        ("f8", 1.001, True, DIVIDED),
+        ("f8", 0.999, False, DIVIDED),
+        ("f8", 1 - 1e-7, False, "no warning"),
+        (">f4", 1 - 5e-6, True, ENDS),
+        ("f4", 1 - 1e-7, True, "no warning"),
+        ("f2", 0.9996, False, DIVIDED),
+    ],
+)
+def test_a_row_that_nearly_sums_to_one_is_rounded_or_has_an_end(kind, total, episodic, words):
+    rows = np.array([[0.5, 0.5], [0.25, total - 0.25]], kind)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = probabilities("n, n", may_end=True)("transition", rows, {"episodic": episodic})
+    expected = rows[1].sum(dtype=float) if words == ENDS else 1
+    np.testing.assert_allclose(found.sum(axis=1), [1, expected], rtol=ROUNDING)
+    assert re.match(words, "".join(str(warning.message) for warning in caught) or "no warning")
 
 
-def test_rounded_probabilities_are_normalised_with_a_warning():
-    """Rounded probabilities, as in a CSV file; some rows still sum to exactly one."""
-    exact = ictd.sample_tasks("loop", 7, 3, np.random.default_rng(0)).transition
-    with pytest.warns(UserWarning, match="^rows of transition do not sum to one and are divided by their sums"):
-        tasks = ictd.Tasks(exact.round(4), np.zeros((3, 7)))
-    np.testing.assert_allclose(tasks.transition.sum(axis=-1), 1, atol=ROUNDING)
-    np.testing.assert_allclose(tasks.transition, exact, atol=1e-3)
+def test_tables_with_labels_in_another_order_are_refused():
+    table, half = pandas.DataFrame(np.eye(2) / 2, ["a", "b"], ["a", "b"]), pandas.Series([0.5, 0.5], ["a", "b"])
+    valid = {"transition": table, "reward": half, "behaviour": half, "start": half}
+    assert len(ictd.Tasks(**valid, episodic=True)) == 1
+    message = r" has the labels \['.', '.'\] after \['.', '.'\]; order both alike, or give arrays without labels"
+    for name, value in [*valid.items(), ("transition", [table, table.iloc[::-1, ::-1]])]:
+        with pytest.raises(ValueError, match=message):
+            ictd.Tasks(**valid | {name: value[::-1]}, episodic=True)
 
 
 @pytest.mark.parametrize("total", [0.998, 1.002, 0.0])
@@ -265,7 +288,11 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
             "^states has rows of different lengths; give rows of one length",
         ),
         (lambda: ictd.Context.from_transitions([], [], [], 2), "^states is empty; give at least one entry"),
-        (lambda: ictd.value_function(np.eye(2), [0, 0], 0.5, episodic="no"), "^episodic is 'no'"),
+        (
+            lambda: ictd.value_function(np.ones((1, 1), np.float16), [0], 1, True),
+            "^transition is of type float16, whose",
+        ),
+        (lambda: ictd.value_function([[0.5]], [0], 1, episodic=1), "^episodic is 1; give an object of type bool"),
         (
             lambda: ictd.value_function(np.eye(2), torch.ones(2, requires_grad=True), 0.5),
             r"^reward cannot be an array: .* Use tensor.detach\(\).numpy\(\) instead\.$",

@@ -234,7 +234,10 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
             "queries are missing",
         ),
         (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
-        (lambda t: ictd.TaskDistribution(lambda *_: None, 4), "returned NoneType; return .transition, reward"),
+        (
+            lambda t: ictd.sample_tasks(lambda *_: None, 4, 1, np.random.default_rng(0)),
+            "returned NoneType; return .transition, reward",
+        ),
         (
             lambda t: ictd.pretrain(ictd.TaskDistribution("boyan", 501), 2, GAMMA, updates=1, progress=False),
             "501 states and 501 features; pretraining takes at most 1000 states and 500 features",

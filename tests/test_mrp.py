@@ -37,16 +37,7 @@ def test_values_satisfy_the_bellman_equation():
     np.testing.assert_allclose(v, bellman, atol=ROUNDING * 100)
 
 
-# Boyan's chain (Machine Learning 49, 2002): states 12, ..., 0 in this order, of which the last ends the episode.
-BOYAN, BOYAN_REWARD = np.zeros((13, 13)), np.array([-3.0] * 11 + [-2, 0])
-for state in range(11):
-    BOYAN[state, state + 1 : state + 3] = 0.5
-BOYAN[11, 12] = 1
-
-
 def test_values_of_chains_with_an_end():
-    value = ictd.value_function(BOYAN, BOYAN_REWARD, discount=1, episodic=True)
-    np.testing.assert_allclose(value, -2.0 * np.arange(12, -1, -1), rtol=ROUNDING, atol=ROUNDING)
     # Sutton and Barto's random walk of 19 states, with the rewards -1 and 1 at its ends.
     walk, reward = (np.eye(19, k=1) + np.eye(19, k=-1)) / 2, np.zeros(19)
     reward[[0, -1]] = -0.5, 0.5
@@ -59,12 +50,17 @@ def test_values_of_chains_with_an_end():
     np.testing.assert_allclose(found, ictd.value_function(absorbing, np.append(reward, 0), 0.9)[:-1], rtol=ROUNDING)
 
 
-def test_rows_of_episodes_are_kept_in_narrow_types():
-    """What is left of float32 rows is no rounding, and rows that sum to one up to rounding are normalised."""
-    rows = np.array([[0.1, 0.3, 0.5], [0.1, 0.6, 0.3], [0, 0, 0]], np.float32)
-    tasks = ictd.Tasks(rows, [0, 0, 0], episodic=True)
-    np.testing.assert_allclose(1 - tasks.transition[0].sum(axis=1), [0.1, 0, 1], atol=1e-7)
-    assert abs(tasks.transition[0, 1].sum() - 1) < ROUNDING
+# The die of Knuth and Yao, which shows the faces 7 to 12 after fair flips.
+DIE, FLIPS = np.zeros((13, 13)), np.repeat([1.0, 0.0], [7, 6])
+for state, after in enumerate([(1, 2), (3, 4), (5, 6), (1, 7), (8, 9), (10, 11), (2, 12)]):
+    DIE[state, after] = 0.5
+
+
+def test_several_reward_vectors_of_one_chain():
+    expected = [ictd.value_function(DIE, reward, 1, episodic=True) for reward in np.eye(13)]
+    np.testing.assert_array_equal(ictd.value_function(DIE[None], np.eye(13), 1, episodic=True), expected)
+    np.testing.assert_array_equal(ictd.value_function(DIE, np.eye(13)[:2], 1, episodic=True), expected[:2])
+    assert (FLIPS @ expected)[0] == pytest.approx(11 / 3)
 
 
 LONG = np.array([[0, 1.0], [1 - 2e-8, 0]])  # It ends after 10^8 steps on average.
@@ -74,8 +70,13 @@ LONG = np.array([[0, 1.0], [1 - 2e-8, 0]])  # It ends after 10^8 steps on averag
     ("transition", "discount", "episodic", "message"),
     [
         (np.eye(2), 1, False, r"discount is 1; give a number from 0 to 1 - 2\^-26 .* with episodic=True"),
-        (np.eye(2), 1, True, r"transition\[0\] is the row of a state from which episodes never end"),
-        ([[0, 0.5], [0, 1]], 1.0, True, r"transition\[1\] is the row of a state from which episodes never end"),
+        (np.eye(2), 1, True, r"transition has closed classes of states, \[\[0\], \[1\]\], in which episodes"),
+        (
+            [[0, 0.5], [0, 1]],
+            1.0,
+            True,
+            r"transition has closed classes of states, \[\[1\]\], in which episodes never end",
+        ),
         (np.zeros((2, 2)), 1.1, True, "discount is 1.1; give a number from 0 to 1"),
         (LONG, 1, True, r"transition\[0\] is the row of a state from which episodes take more than 2\^26 steps"),
         ([[0, 0.5], [0, 1]], 0.5, False, "if the rest ends an episode, give episodic=True"),
@@ -142,6 +143,17 @@ def test_a_function_can_give_one_chain():
             ictd.TaskDistribution(wrong, r)
     tasks = ictd.TaskDistribution(lambda states, size, rng: ([p] * size, [r] * size), states=2).sample(3, rng())
     np.testing.assert_array_equal(tasks.transition, [p] * 3)
+
+
+def test_a_sampler_over_a_finite_list_gives_all_of_it_and_says_when_it_stopped():
+    chains = iter([HALVES[0]] * 5)
+    finite = ictd.TaskDistribution(lambda *_: (list(next(chains) for _ in "1"), REWARD), states=2)
+    for _ in range(5):
+        finite.sample(1, rng())
+    with pytest.raises(
+        ValueError, match=r"^environment '<lambda>' gave 5 tasks, and stopped by StopIteration\(\) when"
+    ):
+        finite.sample(1, rng())
 
 
 def test_msve_of_a_known_case():
@@ -248,12 +260,31 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
         (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "'boyan' .* 'threshold'"),
         (lambda: ictd.Tasks(HALVES[None], REWARD[None]), "leading axes"),
         (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "number of states is 1"),
-        (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[0\], \[1\]"),
-        (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0]), r"transition\[0\] stays in one state .* episodic=True"),
+        (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[\[0\], \[1\]\]"),
+        (
+            lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0]),
+            r"transition\[0\] stays in state 1 forever, .* episodic=True",
+        ),
         (lambda: ictd.Tasks([[0.5, 0.5], [0, 1]], [0, 0], [0.5, 0.5]), r"that of the chain, \[0. 1.\]"),
         (lambda: ictd.Tasks(HALVES, REWARD, start=[0.5, 0.5]), "start is .*; give episodic=True"),
-        (lambda: ictd.Tasks(HALVES, REWARD, episodic=True), r"transition\[0, 0\] is the row of .* never end"),
+        (
+            lambda: ictd.Tasks(HALVES, REWARD, episodic=True),
+            r"transition\[0\] has closed classes of states, \[\[0, 1\]\], in",
+        ),
         (lambda: ictd.Tasks(HALVES / 2, REWARD, [[0.4, 0.6]], episodic=True), r"is not stationary"),
+        (
+            lambda: ictd.value_function(HALVES, REWARD + 1e308, 0.9),
+            r"value\[0, 0\] is beyond the range of floats; give",
+        ),
+        (
+            lambda: ictd.value_function(HALVES[0], HALVES[0], 0),
+            r"reward has shape \(2, 2\); give \(transition \* reward\)",
+        ),
+        (
+            lambda: ictd.value_function(DIE + np.diag(1 - FLIPS), FLIPS, 1, episodic=True),
+            r"^transition has closed classes of states, \[\[7\], \[8\], .*, \[12\]\], in which episodes never end; if",
+        ),
+        (lambda: ictd.TaskDistribution("boyan", 3).sample(2, 0), "rng is 0; give an object of type Generator"),
         (lambda: ictd.Tasks(HALVES, REWARD, behaviour=[[[0, 1], [0, 1]]]), r"behaviour\[0, 0\] never visits"),
     ],
 )

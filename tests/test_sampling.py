@@ -1,5 +1,7 @@
 """Trajectories, and the statistics of batches."""
 
+import tracemalloc
+
 import naive
 import numpy as np
 import pytest
@@ -92,23 +94,6 @@ def test_returns_of_many_states():
     np.testing.assert_allclose(found, 2 * expected, rtol=0, atol=ROUNDING)
 
 
-def test_trajectories_equal_naive():
-    tasks = ictd.sample_tasks("loop", 6, 4, generator())
-    paths, rng = ictd.sample_paths(tasks, 9, generator("paths")), generator("paths")
-    for i, path in enumerate(paths.tolist()):
-        assert path == naive.trajectory(tasks.transition[i], tasks.stationary[i], 9, rng)
-
-
-def test_steps_with_a_behaviour_equal_naive():
-    behaviour = np.array([[0.1, 0.9, 0.0], [0.3, 0.0, 0.7], [0.5, 0.5, 0.0]])
-    tasks = ictd.TaskDistribution("loop", 3, behaviour=behaviour).sample(5, generator())
-    states, next_states = ictd.sample_steps(tasks, 7, generator("paths"))
-    rng = generator("paths")
-    for i in range(5):
-        assert states[i].tolist() == naive.trajectory(tasks.behaviour[i], tasks.visited[i], 6, rng)
-        assert next_states[i].tolist() == [naive.next_state(tasks.transition[i, s], rng.random()) for s in states[i]]
-
-
 def test_batch_statistics_have_the_right_means():
     task = ictd.sample_tasks("loop", 5, 1, generator())
     batch, discount, tau = 8, 0.8, 40
@@ -119,25 +104,35 @@ def test_batch_statistics_have_the_right_means():
     assert_means(batches.return_sums, batch * mu * naive.truncated_value(p, r, discount, tau))
 
 
-@pytest.mark.parametrize("behaviour", [None, [0.5, 0.25, 0.25]])
-def test_steps_of_episodes_have_the_right_means(behaviour):
-    p = np.array([[0.2, 0.5, 0.1], [0, 0, 0], [0, 0.75, 0.25]])
-    single = ictd.Tasks(p, np.zeros(3), episodic=True, start=[0.5, 0, 0.5], behaviour=behaviour)
-    tasks = ictd.Tasks(
-        *([array] * 4000 for array in (p, np.zeros(3))),
-        behaviour=None if behaviour is None else [behaviour] * 4000,
-        episodic=True,
-        start=[0.5, 0, 0.5],
-    )
-    states, next_states = ictd.sample_steps(tasks, 6, generator())
-    to_end = np.column_stack([p, 1 - p.sum(axis=1)])
-    expected = single.visited[0][:, None] * to_end
-    for step in range(6):
-        assert_means(np.eye(12)[4 * states[:, step] + next_states[:, step]], expected.ravel())
-    if behaviour is None:
-        ended = next_states[:, :-1] == 3
-        np.testing.assert_array_equal(states[:, 1:][~ended], next_states[:, :-1][~ended])
-        assert_means(np.eye(3)[states[:, 1:][ended]], np.array([0.5, 0, 0.5]))
+@pytest.mark.parametrize("episodic", [False, True])
+@pytest.mark.parametrize("behaviour", [None, [[0.1, 0.9, 0.0], [0.3, 0.0, 0.7], [0.5, 0.5, 0.0]]])
+def test_steps_equal_naive(behaviour, episodic):
+    """On-policy, 3 + s is state s as the first state of an episode; otherwise, 3 is the end."""
+    p = ictd.sample_tasks("loop", 3, 1, generator()).transition[0]
+    p[:2] *= [[0.5], [0]] if episodic else 1
+    start = np.array([0.5, 0, 0.5]) if episodic else None
+    visits = behaviour and [behaviour] * 5
+    tasks = ictd.Tasks([p] * 5, np.zeros((5, 3)), behaviour=visits, episodic=episodic, start=start)
+    ends = np.maximum(1 - p.sum(axis=1, keepdims=True), 0)
+    rng = generator("paths")
+    for states, next_states in zip(*ictd.sample_steps(tasks, 9, generator("paths")), strict=True):
+        if behaviour:
+            expected = naive.trajectory(behaviour, tasks.visited[0], 8, rng)
+            after = [naive.next_state([*p[s], *ends[s]], rng.random()) for s in expected]
+        else:
+            chain = np.vstack([np.hstack([p, ends * (start if episodic else p)])] * 2)
+            path = np.array(naive.trajectory(chain, [*tasks.stationary[0], 0, 0, 0], 9, rng))
+            expected, after = path[:-1] % 3, np.minimum(path[1:], 3)
+        np.testing.assert_array_equal([states, next_states], [expected, after])
+
+
+def test_memory_of_steps_of_episodes():
+    tasks = ictd.Tasks(np.eye(600, k=1), np.zeros(600), episodic=True)
+    ictd.sample_steps(tasks, 9, generator())
+    tracemalloc.start()
+    ictd.sample_steps(tasks, 9, generator())
+    assert tracemalloc.get_traced_memory()[1] < 3.5 * tasks.transition.nbytes
+    tracemalloc.stop()
 
 
 def test_contexts_of_episodes_have_an_end():

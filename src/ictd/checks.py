@@ -39,7 +39,7 @@ ArrayLike = np.ndarray | Any
 Function = TypeVar("Function", bound=Callable)
 Class = TypeVar("Class", bound=type)
 # Largest deviation of a row sum from one that counts as rounding in float64, in float32, and to decimal digits.
-ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 1e-6, 1e-3
+ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 2.5e-7, 1e-3 + 1e-9
 # Words of other libraries for arguments, and what to do where an argument has no place.
 WORDS = {
     "gamma": "discount",
@@ -129,7 +129,8 @@ def _take_validators(annotated: Any) -> dict[str, Callable]:
     """Validators in the annotations of a function or a class, which keeps plain types for ``help``."""
     hints = get_type_hints(annotated, include_extras=True)
     annotated.__annotations__ = get_type_hints(annotated)
-    return {name: _validator(hint) for name, hint in hints.items() if name != "return"}
+    order = sorted(hints, key=lambda name: hints[name] != Flag)  # Flags first, on which other arguments depend.
+    return {name: _validator(hints[name]) for name in order if name != "return"}
 
 
 def _validator(hint: Any) -> Callable:
@@ -170,7 +171,6 @@ def number(least: float = -MAX, most: float = MAX, words: str = "that is finite"
     """Make a validator of numbers from ``least`` to ``most``, a range described by ``words``; it returns a float."""
 
     def check(name, value, sizes):
-        value = float(value) if isinstance(value, np.floating) else value
         if isinstance(value, bool) or not isinstance(value, Real) or not least <= value <= most:
             raise ValueError(f"{name} is {abbreviated(value)}; give a number {words}.")
         return float(value)
@@ -297,24 +297,36 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
     sums, with a warning unless rounding in float32 explains it.  Negative numbers that rounding explains become 0.
 
     If ``may_end`` is True, and the call has ``episodic=True``, rows may sum to less than one: the rest is the
-    probability that the episode ends.
+    probability that the episode ends.  A rest that is rounding in the type of the array is none.  A larger rest of at
+    most ``LARGEST_TOLERANCE`` is one, with a warning, because rounding to decimal digits may explain it.  In float16,
+    rounding is as large, so that such rows are refused.
     """
 
     def check(name, value, sizes):
-        rows = _as_array(name, value, shape, sizes, "fiu").astype(np.float64, copy=False)
+        given = _as_array(name, value, shape, sizes, "fiu")
+        rows = given.astype(np.float64, copy=False)
         refuse(name, ~((rows >= -SINGLE) & (rows < np.inf)), "is {}, which is not a probability", rows)
         rows = np.maximum(rows, 0)
         sums = np.asarray(row_sums(rows))
-        episodic = may_end and sizes.get("episodic")
-        off = sums - 1 > ROW_SUM_TOLERANCE if episodic else np.abs(sums - 1) > ROW_SUM_TOLERANCE
+        error = np.abs(sums - 1)
+        off = error > ROW_SUM_TOLERANCE
+        if may_end and sizes.get("episodic"):
+            if given.dtype.type is np.float16:
+                raise ValueError(f"{name} is of type float16, whose rounding looks like ends; give float32 or float64.")
+            ends = 1 - sums > (SINGLE if given.dtype.type is np.float32 else ROW_SUM_TOLERANCE)
+            off &= ~ends
+            small = sums[ends & (error <= LARGEST_TOLERANCE)]
+            if small.size:
+                words = "the rest counts as the end of an episode; if rows are rounded, divide them by their sums"
+                warnings.warn(f"a row of {name} sums to {small[0]:.10g}; {words}.", stacklevel=4)
         if not off.any():
             return rows
-        far, furthest = off & (np.abs(sums - 1) > LARGEST_TOLERANCE), np.argmax(np.abs(sums - 1) * off)
+        far = off & (error > LARGEST_TOLERANCE)
         words = "sums to {}, not to one; correct the row, or divide it by its sum"
-        if may_end and sums.flat[furthest] < 1:
+        if may_end and (sums[far][:1] < 1).any():
             words += "; if the rest ends an episode, give episodic=True, which environments cannot"
         refuse(name, far, words, sums)
-        if np.abs(sums.flat[furthest] - 1) > SINGLE:
+        if (error[off] > SINGLE).any():
             warnings.warn(f"rows of {name} do not sum to one and are divided by their sums.", stacklevel=4)
         return rows / np.where(off, sums, 1)[..., None]
 
@@ -342,12 +354,6 @@ def refuse(name: str, bad: np.ndarray, problem: str, values: np.ndarray | None =
         place = tuple(np.argwhere(bad)[0])
         problem = problem if values is None else problem.format(abbreviated(values[place]))
         raise ValueError(f"{name}{np.argwhere(bad)[0].tolist() if bad.ndim else ''} {problem}.")
-
-
-def rounding_of_type(given: Any) -> float:
-    """Relative rounding error of the entries of an array of a type that is narrower than float64, and 0 otherwise."""
-    dtype = np.asarray(given).dtype
-    return float(np.finfo(dtype).eps) if dtype.kind == "f" and dtype.itemsize < 8 else 0.0
 
 
 def row_sums(array: np.ndarray) -> np.ndarray:
@@ -386,10 +392,26 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     if np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
+    for table in value if isinstance(value, (list, tuple)) else [value]:
+        _compare_labels(name, table, shape, sizes)
     return converted
 
 
 _missing_as_nan = np.frompyfunc(lambda entry: np.nan if str(entry) in ("None", "<NA>", "NaT") else entry, 1, 1)
+
+
+def _compare_labels(name: str, table: object, shape: str, sizes: dict) -> None:
+    """Refuse a pandas table or series with other labels of states, axes "n", than those seen before in a call.
+
+    Labels of other axes may differ, such as those of the next steps, but not in their order alone.
+    """
+    for letter, labels in zip(shape.split(", ")[::-1], map(list, getattr(table, "axes", [])[::-1]), strict=False):
+        known = sizes.setdefault(f"labels of {letter}", labels)
+        if labels != known and (letter == "n" or set(labels) == set(known)):
+            raise ValueError(
+                f"{name} has the labels {abbreviated(labels)} after {abbreviated(known)}; order both alike, or give"
+                f" arrays without labels ({name}.to_numpy())."
+            )
 
 
 def _bind(name: str, given: tuple[int, ...], shape: str, sizes: dict) -> None:

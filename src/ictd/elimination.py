@@ -15,9 +15,12 @@ import numpy as np
 
 from ictd.checks import abbreviated
 
+# States that are removed before the matrix of the others changes, by one product of matrices.
+BLOCK = 64
+
 
 def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None = None) -> np.ndarray:
-    """Compute the stationary distributions of chains, which are 0 for transient states.
+    """Compute the stationary distributions of chains, which are 0 for transient states, and below 2.3e-308.
 
     Parameters
     ----------
@@ -33,7 +36,8 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
     Raises
     ------
     ValueError
-        If a chain has several closed classes, and there are no masses.  The message names the classes.
+        If a chain has several closed classes, and there are no masses.  The message names the classes.  If an entry
+        is too small for a float of 80 bits, or of 64 bits on processors without it.
     """
     lead, states = transition.shape[:-2], transition.shape[-1]
     chains, stationary = transition.reshape(-1, states, states), np.empty((math.prod(lead), states))
@@ -50,6 +54,7 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
                 place = [int(index) for index in np.unravel_index(first, lead)]
                 given = None if masses is None else masses.reshape(-1, states)[first]
                 stationary[first] = _of_classes(chains[first], f"{name}{place or ''}", given)
+    stationary[stationary < np.finfo(float).tiny] = 0  # Fewer digits than other numbers.
     return stationary.reshape(transition.shape[:-1])
 
 
@@ -57,19 +62,22 @@ def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) ->
     """Stationary distribution (n,) of a chain (n, n); several classes have the probabilities of ``masses`` (n,)."""
     classes = closed_classes(transition)
     if len(classes) > 1 and masses is None:
-        named = ", ".join(abbreviated(states.tolist()) for states in classes[:3])
         raise ValueError(
-            f"{name} has {len(classes)} closed classes of states, {named}{', ...' * (len(classes) > 3)}, so that its"
+            f"{name} has {len(classes)} closed classes of states, {abbreviated(classes)}, so that its"
             " stationary distribution is not unique."
         )
     stationary = np.zeros(len(transition))
     for states in classes:
+        within = transition[None][:, *np.ix_(states, states)]
         try:
-            stationary[states] = _eliminated(transition[None][:, states[:, None], states])[0]
+            stationary[states] = _eliminated(within)[0]
         except FloatingPointError:
-            raise ValueError(
-                f"{name} visits states with probabilities that differ by more than a factor of 1e308."
-            ) from None
+            try:  # Numbers from 1e-4932, if the processor has them.
+                stationary[states] = _eliminated(within.astype(np.longdouble))[0]
+            except FloatingPointError:
+                raise ValueError(
+                    f"{name} visits states with probabilities whose ratio is beyond the range of floats."
+                ) from None
         stationary[states] *= 1 if len(classes) == 1 else masses[states].sum()
     return stationary
 
@@ -80,27 +88,37 @@ def _eliminated(transition: np.ndarray) -> np.ndarray:
     Raises a FloatingPointError if a chain is reducible, or a number is too large or too small for a float.
     """
     states = transition.shape[-1]
-    # (n, n, chains): NumPy is fast along the last axis if it is long.  Python's sum adds the rows in order, so that the
-    # rounding of one chain does not depend on the number of chains.
+    # (n, n, chains): NumPy is fast along the last axis if it is long.
     work = np.array(transition.transpose(1, 2, 0), order="C")
     with np.errstate(all="raise"):
-        for k in range(states - 1, 0, -1):
-            work[:k, k] /= sum(work[k, :k])
-            (to,), (origin,) = work[k, :k].any(axis=-1).nonzero(), work[:k, k].any(axis=-1).nonzero()
-            if 4 * len(to) * len(origin) > k**2:
-                work[:k, :k] += work[:k, k, None] * work[k, None, :k]
-            else:  # The same sums without products that are 0.
-                work[np.ix_(origin, to)] += work[origin, k][:, None] * work[k, to]
-        mu = np.ones((states, work.shape[-1]))
+        for high in range(states, 1, -BLOCK):
+            low = max(high - BLOCK, 0)
+            for k in range(high - 1, max(low - 1, 0), -1):
+                work[:k, k] /= _total(work[k, :k])
+                work[low:k, :k] += work[low:k, k, None] * work[k, None, :k]
+                work[:low, low:k] += work[:low, k, None] * work[k, None, low:k]
+            if low:  # The paths through the states from low to high.
+                parts = work[:low, low:high], work[low:high, :low]
+                into, out = (np.moveaxis(part, 2, 0).copy() for part in parts)
+                # The threads of a product of matrices do not report products that are too small.
+                np.multiply(*(part.min(where=part > 0, initial=1.0) for part in parts))
+                with np.errstate(all="ignore"):
+                    work[:low, :low] += np.moveaxis(into @ out, 0, 2)
+        mu = np.ones((states, work.shape[-1]), work.dtype)
         for k in range(1, states):
-            mu[k] = sum(mu[:k] * work[:k, k])
-        mu /= sum(mu)
+            mu[k] = _total(mu[:k] * work[:k, k])
+        mu /= _total(mu)
     if not (mu > 0).all():
         raise FloatingPointError("a state is transient")
     return mu.T
 
 
-def closed_classes(transition: np.ndarray) -> list[np.ndarray]:
+def _total(rows: np.ndarray) -> np.ndarray:
+    """Sum of rows (k, N) in their order, so that the rounding of one chain does not depend on the number of chains."""
+    return np.add.accumulate(rows)[-1]
+
+
+def closed_classes(transition: np.ndarray) -> list[list[int]]:
     """Find the closed classes of a chain (n, n): the sets of states that all reach each other and no other states."""
     leads = transition > 0
     settled = np.zeros(len(leads), bool)  # States that reach a class that was found.
@@ -113,9 +131,9 @@ def closed_classes(transition: np.ndarray) -> list[np.ndarray]:
             if (beyond < 0).all():
                 break
             state = np.argmax(beyond)
-        classes.append(np.flatnonzero(steps >= 0))
+        classes.append(np.flatnonzero(steps >= 0).tolist())
         settled |= origins >= 0
-    return classes
+    return sorted(classes)
 
 
 def never_reach(ends: np.ndarray, leads: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 from ictd.checks import (
     LARGEST_DISCOUNT,
     ROW_SUM_TOLERANCE,
+    SINGLE,
     ArrayLike,
     Count,
     Discount,
@@ -34,13 +35,12 @@ from ictd.checks import (
     optional,
     probabilities,
     refuse,
-    rounding_of_type,
     row_sums,
     validate,
     validate_fields,
     validated,
 )
-from ictd.elimination import never_reach, stationary_rows
+from ictd.elimination import closed_classes, stationary_rows
 
 States = Annotated[int, integer(2)]
 Threshold = Annotated[float, number(math.nextafter(0, 1), math.nextafter(1, 0), "between 0 and 1, both excluded")]
@@ -99,7 +99,7 @@ class Tasks(TaskArrays):
         It is stored as a chain; a distribution is the chain that draws each state from it.
     episodic : bool
         Whether rows of ``transition`` may sum to less than one.  The rest is the probability that the episode ends
-        after the step from this state.
+        after the step from this state, as in ``stationary_distribution``.
     start : (n,) array for all tasks, or (N, n) array, optional
         Distribution of the first states of episodes, uniform by default.
 
@@ -131,7 +131,6 @@ class Tasks(TaskArrays):
 
     def __post_init__(self):
         self._spread_out()
-        rounding = max(map(rounding_of_type, (self.transition, self.stationary)))
         self._validate()
         integer(2)("the number of states", self.states, {})
         chain = self.transition
@@ -142,14 +141,13 @@ class Tasks(TaskArrays):
         stationary = stationary_rows(chain, "transition", self.stationary)
         if self.stationary is None:
             vars(self)["stationary"] = stationary
-        # Relative errors of the entries of a chain, but for the diagonal, are multiplied by 2n at most.
-        limit = max(ROW_SUM_TOLERANCE, 2 * self.states * rounding)
-        off = (np.abs(self.stationary - stationary) > limit).any(axis=1)
+        off = (np.abs(self.stationary - stationary) > SINGLE).any(axis=1)
         refuse("stationary", off, "is not stationary; leave it out, or give that of the chain, {}", stationary)
         if self.behaviour is None and not self.episodic:
             remedy = "for episodes, set the row to 0 and give episodic=True; otherwise give a behaviour"
             forever = (self.stationary > 0).sum(axis=1) == 1
-            refuse("transition", forever, f"stays in one state forever, which contexts would show alone; {remedy}")
+            problem = f"stays in state {{}} forever, which contexts would show alone; {remedy}"
+            refuse("transition", forever, problem, self.stationary.argmax(axis=1))
         if self.features is not None:
             refuse("features", (self.features == 0).all(axis=(1, 2)), "are all zero")
         if self.behaviour is not None:
@@ -163,8 +161,9 @@ class Tasks(TaskArrays):
 
     def _spread_out(self) -> None:
         """Give each task its own features and first states, and write a distribution of visited states as a chain."""
-        for name in ("transition", "features", "behaviour", "start"):
-            optional(array("...", finite=False))(name, getattr(self, name), {})
+        labels = {}
+        for name in ("transition", "reward", "features", "behaviour", "start"):
+            optional(array("*", finite=False))(name, getattr(self, name), labels)
         lead = np.shape(self.transition)[:-2]
         for name, axes in (("features", 2), ("start", 1)):
             shared = getattr(self, name)
@@ -173,7 +172,7 @@ class Tasks(TaskArrays):
         behaviour = self.behaviour
         if behaviour is not None and np.ndim(behaviour) == len(lead) + 1:
             rows = np.asarray(behaviour)[..., None, :]
-            vars(self)["behaviour"] = np.broadcast_to(rows, (*rows.shape[:-2], rows.shape[-1], rows.shape[-1]))
+            vars(self)["behaviour"] = np.repeat(rows, rows.shape[-1], axis=-2)
         if self.start is not None and not self.episodic:
             raise ValueError("start is the distribution of the first states of episodes; give episodic=True, too.")
 
@@ -216,9 +215,15 @@ def end_probabilities(transition: np.ndarray) -> np.ndarray:
 
 def _refuse_endless(transition: np.ndarray) -> None:
     """Raise a ValueError if a state of a chain (..., n, n) does not reach the end of an episode."""
-    endless = never_reach(end_probabilities(transition) > 0, transition > 0)
-    remedy = "if it is terminal, set its row to zeros"
-    refuse("transition", endless, f"is the row of a state from which episodes never end; {remedy}")
+    ends = end_probabilities(transition)
+    for place in np.ndindex(ends.shape[:-1]):
+        # If all states follow an end, a closed class without an end shows that each closed class is without.
+        classes = closed_classes(transition[place] + ends[place][:, None])
+        if not ends[place][classes[0]].any():
+            raise ValueError(
+                f"transition{list(place) or ''} has closed classes of states, {abbreviated(classes)}, in which episodes"
+                " never end; if these states are terminal, set their rows to zeros."
+            )
 
 
 @validate
@@ -241,8 +246,9 @@ def stationary_distribution(
     transition : (..., n, n) array, row-stochastic
     name : str, what a message calls the array
     episodic : bool
-        Whether rows may sum to less than one.  The rest is the probability that the episode ends.  A rest below 10^-9
-        counts as rounding.
+        Whether rows may sum to less than one.  The rest is the probability that the episode ends.  A rest below 10^-9,
+        or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.  Rows in float16 are
+        refused.
     start : (..., n) array, optional
         Distribution of the first states of episodes, uniform by default; leading axes broadcast.
 
@@ -254,7 +260,8 @@ def stationary_distribution(
     ------
     ValueError
         If a row is not a distribution, a chain has several closed classes, which are sets of states that are never
-        left, or an episode may go on forever.  The message has the index of the chain.
+        left, or an episode may go on forever.  The message has the index of the chain.  If a probability is smaller
+        than a float can be during the elimination; those below 2.3e-308 in the end are 0.
 
     Examples
     --------
@@ -283,10 +290,14 @@ def value_function(
     ----------
     transition : (..., n, n) array, row-stochastic
     reward : (..., n) array; leading axes broadcast
+        An array (n, n) for one chain is refused, because it may be r(s, s') as well as n vectors r(s).  Give
+        (transition * reward).sum(axis=-1) for the first, and transition[None] for the second.
     discount : float, gamma, from 0 to 1 - 2^-26
         Closer to 1, the rounding error of a value is larger than a reward.  With ``episodic`` it may be up to 1.
     episodic : bool
         Whether rows may sum to less than one.  The rest is the probability that the episode ends; the value is 0 then.
+        A rest below 10^-9, or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.  Rows
+        in float16 are refused.
 
     Returns
     -------
@@ -295,8 +306,9 @@ def value_function(
     Raises
     ------
     ValueError
-        If a row is not a distribution, a reward is not finite, or the discount is out of range.  If the discount is
-        above 1 - 2^-26, and an episode may go on forever or has an expected length of more than 2^26 steps.
+        If a row is not a distribution, a reward or a value is not finite, or the discount is out of range.  If the
+        reward of one chain has the shape (n, n).  If the discount is above 1 - 2^-26, and an episode may go on forever
+        or has an expected length of more than 2^26 steps.
 
     Examples
     --------
@@ -309,11 +321,18 @@ def value_function(
     >>> (6 * ictd.value_function(walk, reward, discount=1, episodic=True)).round(6)
     array([1., 2., 3., 4., 5.])
     """
+    if reward.ndim >= transition.ndim and reward.shape[-2:] == transition.shape[-2:]:
+        raise ValueError(
+            f"reward has shape {reward.shape}; give (transition * reward).sum(axis=-1) if it is r(s, s'),"
+            " (policy * reward).sum(axis=-1) if it is r(s, a), or transition[None] if each row is a vector r(s)."
+        )
     system = np.eye(transition.shape[-1]) - discount * transition
     if discount > LARGEST_DISCOUNT:
         _refuse_endless(transition)
         _refuse_long_episodes(system)
-    return np.linalg.solve(system, reward[..., None])[..., 0]
+    value = np.linalg.solve(system, reward[..., None])[..., 0]
+    refuse("value", ~np.isfinite(value), "is beyond the range of floats; give smaller rewards")
+    return value
 
 
 def _refuse_long_episodes(system: np.ndarray) -> None:
@@ -323,8 +342,8 @@ def _refuse_long_episodes(system: np.ndarray) -> None:
     except np.linalg.LinAlgError:
         lengths = np.full(system.shape[:-1], np.inf)
     long = ~((lengths > 0.5) & (lengths <= 1 / (1 - LARGEST_DISCOUNT)))
-    problem = "is the row of a state from which episodes take more than 2^26 steps on average"
-    refuse("transition", long, f"{problem}; give a lower discount")
+    problem = "is the row of a state from which episodes take more than 2^26 steps on average; give a lower discount"
+    refuse("transition", long, problem)
 
 
 @validate
@@ -367,14 +386,15 @@ def truncation_bias(transition: np.ndarray, value: np.ndarray, discount: float, 
     return -(discount**steps) * value_after[..., 0]
 
 
-def boyan(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+@validate
+def boyan(states: States, size: Count, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw random Boyan's chains (Algorithm 3).
 
     Each state leads to the next two states, the last but one to the last, and the last state to all states.
 
     Parameters
     ----------
-    states : int, n
+    states : int, n, at least 2
     size : int, number of tasks N
     rng : numpy.random.Generator
 
@@ -446,9 +466,8 @@ def relabelled(environment: Environment) -> Environment:
     def permuted(states, size, rng, **options):
         transition, reward = environment(states, size, rng, **options)
         order = rng.permuted(np.tile(np.arange(states), (size, 1)), axis=1)
-        transition = np.take_along_axis(transition, order[:, :, None], axis=1)
-        transition = np.take_along_axis(transition, order[:, None, :], axis=2)
-        return transition, np.take_along_axis(reward, order, axis=1)
+        task = np.arange(size)[:, None]
+        return transition[task[:, None], order[:, :, None], order[:, None]], reward[task, order]
 
     permuted.__name__ = f"relabelled_{environment.__name__}"
     return permuted
@@ -556,11 +575,13 @@ def sample_tasks(env: Env, states: States, size: Count, rng: np.random.Generator
     >>> tasks.transition.shape, tasks.reward.shape
     ((1000, 5, 5), (1000, 5))
     """
-    return Tasks(*_drawn(env, states, size, rng, **options))
+    return Tasks(*_drawn(env, states, size, rng, options))
 
 
-def _drawn(env: str | Environment, states: int, size: int, rng: np.random.Generator, **options) -> tuple:
-    """Transition probabilities and rewards that an environment draws."""
+def _drawn(
+    env: str | Environment, states: int, size: int, rng: np.random.Generator, options: dict, before: int = 0
+) -> tuple:
+    """Transition probabilities and rewards that an environment draws, which has drawn some tasks before."""
     function = env if callable(env) else ENVIRONMENTS[env]
     try:
         drawn = function(states, size, rng, **options)
@@ -570,6 +591,11 @@ def _drawn(env: str | Environment, states: int, size: int, rng: np.random.Genera
                 f"environment {name_of(env)!r} does not take the options {sorted(options)}: {error}."
             ) from None
         raise
+    except (StopIteration, LookupError, RuntimeError) as error:  # Such as the end of a list of tasks.
+        raise ValueError(
+            f"environment {name_of(env)!r} gave {before} tasks, and stopped by {error.__cause__ or error!r} when asked"
+            f" for {size} more; give a function that can draw tasks without end, or ask for fewer."
+        ) from error
     if not isinstance(drawn, tuple) or len(drawn) != 2:
         raise ValueError(f"environment {name_of(env)!r} returned {type(drawn).__name__}; return (transition, reward).")
     transition, reward = drawn
@@ -606,7 +632,7 @@ class TaskDistribution:
     Raises
     ------
     ValueError
-        If the environment is unknown, or a number is out of range.
+        If the environment is unknown, or a number is out of range.  What a function draws is validated by ``sample``.
 
     Examples
     --------
@@ -626,34 +652,32 @@ class TaskDistribution:
         behaviour: Annotated[ArrayLike | Callable, function_or(probabilities("..., n"))] | None = None,
         **options,
     ):
-        self.env, self.states, self.options = env, states, options
+        self.states, self.options = states, options
         self.features, self.behaviour = features, behaviour
         self.name = name_of(env)
-        for name in ("features", "behaviour"):
-            given = getattr(self, name)
-            if isinstance(given, np.ndarray) and len(given) != states:
-                raise ValueError(f"{name} has {len(given)} rows; give one for each of the {states} states.")
-        # A draw finds errors in functions, options and shapes.
+        # A draw finds errors in options and shapes.  Loop stands for a function, which may have few tasks to give.
+        self.env, self.drawn = (lambda *given, **_: loop(*given)) if callable(env) else env, 0
         self.dimension = self.sample(1, np.random.default_rng(0)).dimension
+        self.env, self.drawn = env, 0
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         behaviour = "" if self.behaviour is None else ", with a behaviour"
         return f"TaskDistribution({self.name!r}, states={self.states}{options}; d={self.dimension}{behaviour})"
 
-    def sample(self, size: int, rng: np.random.Generator) -> Tasks:
+    @validate
+    def sample(self, size: Count, rng: np.random.Generator) -> Tasks:
         """Draw ``size`` tasks."""
-        transition, reward = _drawn(self.env, self.states, size, rng, **self.options)
+        transition, reward = _drawn(self.env, self.states, size, rng, self.options, self.drawn)
+        self.drawn += size
         features, behaviour = self.features, self.behaviour
         if isinstance(features, int):
             features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))
         elif callable(features):
             features = features(size, self.states, rng)
-            shape = np.shape(features)
-            if len(shape) != 3 or shape[:2] != (size, self.states):
+            if np.ndim(features) != 3:
                 raise ValueError(
-                    f"the function features returned an array of shape {shape}; return (size, states, d) with size ="
-                    f" {size} and states = {self.states}."
+                    f"the function features returned an array of shape {np.shape(features)}; return (size, states, d)."
                 )
         if callable(behaviour):
             behaviour = behaviour(np.asarray(transition), rng)

@@ -151,7 +151,7 @@ def sample_paths(tasks: Tasks, steps: Annotated[int, integer(0)], rng: np.random
         If a number is out of range, or tasks have episodes.
     """
     _refuse_episodes(tasks, "sample_steps says where each episode ends")
-    return _trajectories(tasks.transition, tasks.stationary, rng.random((len(tasks), steps + 1)))
+    return _trajectories(_cumulative(tasks.transition), tasks.stationary, rng.random((len(tasks), steps + 1)))
 
 
 @validate
@@ -187,29 +187,22 @@ def sample_steps(tasks: Tasks, steps: Count, rng: np.random.Generator) -> tuple[
     if tasks.behaviour is None:
         return _episodes(tasks, rng.random((len(tasks), steps + 1)))
     uniforms = rng.random((len(tasks), 2, steps))
-    states = _trajectories(tasks.behaviour, tasks.visited, uniforms[:, 0])
+    states = _trajectories(_cumulative(tasks.behaviour), tasks.visited, uniforms[:, 0])
     next_states = np.empty_like(states)
-    fill_next_states(_cumulative(_with_end(tasks)), states, uniforms[:, 1], next_states)
+    onwards = np.concatenate([tasks.transition, end_probabilities(tasks.transition)[:, :, None]], axis=2)
+    fill_next_states(_cumulative(onwards), states, uniforms[:, 1], next_states)
     return states, next_states
 
 
 def _episodes(tasks: Tasks, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """States and next states (N, m) of episodes one after the other, by numbers (N, m+1) in [0, 1).
 
-    They are a trajectory of the chain of 2n states in which n + s stands for s as the first state of an episode.
+    They are a trajectory of states below 2n, in which n + s stands for s as the first state of an episode.
     """
     n, ends = tasks.states, end_probabilities(tasks.transition)
     onwards = np.concatenate([tasks.transition, ends[:, :, None] * tasks.start[:, None]], axis=2)
-    first = np.concatenate([tasks.stationary, np.zeros_like(tasks.stationary)], axis=1)
-    paths = _trajectories(np.concatenate([onwards, onwards], axis=1), first, uniforms)
+    paths = _trajectories(_cumulative(onwards, onwards), tasks.stationary, uniforms)
     return paths[:, :-1] % n, np.minimum(paths[:, 1:], n)
-
-
-def _with_end(tasks: Tasks) -> np.ndarray:
-    """Transition probabilities (N, n, n); if tasks have episodes, (N, n, n+1) with those of the end."""
-    if not tasks.episodic:
-        return tasks.transition
-    return np.concatenate([tasks.transition, end_probabilities(tasks.transition)[:, :, None]], axis=2)
 
 
 def _refuse_episodes(tasks: Tasks, reason: str) -> None:
@@ -217,28 +210,33 @@ def _refuse_episodes(tasks: Tasks, reason: str) -> None:
         raise ValueError(f"tasks has episodes; {reason}.")
 
 
-def _trajectories(transition: np.ndarray, initial: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Trajectories (N, T) of chains from their initial distributions, by numbers (N, T) in [0, 1)."""
+def _trajectories(cumulative: np.ndarray, initial: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Trajectories (N, T) of chains by their cumulative rows, initial distributions and numbers (N, T) in [0, 1)."""
     paths = np.empty(uniforms.shape, np.int64)
-    fill_trajectories(_cumulative(transition), _cumulative(initial), uniforms, paths)
+    fill_trajectories(cumulative, _cumulative(initial), uniforms, paths)
     return paths
 
 
-def _cumulative(probabilities: np.ndarray) -> np.ndarray:
+def _cumulative(probabilities: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Cumulative sums along rows, divided by the last one, so that the last state with a chance has exactly 1."""
-    sums = probabilities.cumsum(axis=-1)
-    return sums / sums[..., -1:]
+    sums = probabilities.cumsum(axis=-1, out=out)
+    sums /= sums[..., -1:].copy()
+    return sums
 
 
 @kernel
 def fill_trajectories(cumulative, initial, uniforms, paths):
-    """Fill trajectories (N, T): the first state is drawn from ``initial`` (N, n), the others from rows of (N, n, n)."""
+    """Fill trajectories (N, T): the first state is drawn from ``initial`` (N, n), the others from rows of (N, n, k).
+
+    States from n to k - 1 have the rows of states below n.
+    """
     tasks, steps = uniforms.shape
+    n = cumulative.shape[1]
     for i in range(tasks):
         state = drawn(initial[i], uniforms[i, 0])
         paths[i, 0] = state
         for t in range(1, steps):
-            state = drawn(cumulative[i, state], uniforms[i, t])
+            state = drawn(cumulative[i, state % n], uniforms[i, t])
             paths[i, t] = state
 
 

@@ -129,7 +129,7 @@ def expected_update(
     gradient = Gradient(n, algo, depth, discount)
     A = n * step_size * preconditioned_td(half(np.eye(n)))
     parameter = np.concatenate([np.zeros(2 * n), A.ravel()])
-    value = np.sqrt(n) * value_function(P, np.eye(n), discount)  # (rewards, n)
+    value = np.sqrt(n) * value_function(P[None], np.eye(n), discount)  # (rewards, n)
     total = np.zeros(4 * n**2)
     for reward, v in zip(np.sqrt(n) * np.eye(n), value, strict=True):
         task = P, reward, mu, mu[:, None] * P, mu * v
