@@ -307,8 +307,8 @@ def value_function(
     ------
     ValueError
         If a row is not a distribution, a reward or a value is not finite, or the discount is out of range.  If
-        ``reward`` has the shape of ``transition``.  If the discount is above 1 - 2^-26, and an episode may go on forever
-        or has an expected length of more than 2^26 steps.
+        ``reward`` has the shape of ``transition``.  If the discount is above 1 - 2^-26, and an episode may go on
+        forever or has an expected length of more than 2^26 steps.
 
     Examples
     --------
