@@ -290,7 +290,7 @@ def value_function(
     ----------
     transition : (..., n, n) array, row-stochastic
     reward : (..., n) array; leading axes broadcast
-        An array (n, n) for one chain is refused, because it may be r(s, s') as well as n vectors r(s).  Give
+        An array of the shape of ``transition`` is refused, as it may be r(s, s') as well as n vectors r(s).  Give
         (transition * reward).sum(axis=-1) for the first, and transition[None] for the second.
     discount : float, gamma, from 0 to 1 - 2^-26
         Closer to 1, the rounding error of a value is larger than a reward.  With ``episodic`` it may be up to 1.
@@ -306,9 +306,9 @@ def value_function(
     Raises
     ------
     ValueError
-        If a row is not a distribution, a reward or a value is not finite, or the discount is out of range.  If the
-        reward of one chain has the shape (n, n).  If the discount is above 1 - 2^-26, and an episode may go on forever
-        or has an expected length of more than 2^26 steps.
+        If a row is not a distribution, a reward or a value is not finite, or the discount is out of range.  If
+        ``reward`` has the shape of ``transition``.  If the discount is above 1 - 2^-26, and an episode may go on
+        forever or has an expected length of more than 2^26 steps.
 
     Examples
     --------
@@ -321,7 +321,7 @@ def value_function(
     >>> (6 * ictd.value_function(walk, reward, discount=1, episodic=True)).round(6)
     array([1., 2., 3., 4., 5.])
     """
-    if reward.ndim >= transition.ndim and reward.shape[-2:] == transition.shape[-2:]:
+    if reward.shape[-transition.ndim :] == transition.shape:
         raise ValueError(
             f"reward has shape {reward.shape}; give (transition * reward).sum(axis=-1) if it is r(s, s'),"
             " (policy * reward).sum(axis=-1) if it is r(s, a), or transition[None] if each row is a vector r(s)."
