@@ -81,6 +81,13 @@ def new_environment(folder: Path) -> Path:
     return folder / "bin/python"
 
 
+def pass_the_tests(python: Path, *files: str) -> None:
+    """Run fast tests of the library with another Python, whose kernels are compiled into its own folder."""
+    variables = {"XDG_CACHE_HOME": str(python.parents[1] / "cache"), "PYTHONPATH": "src"}
+    command = [python, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow", *files]
+    output_of(*command, cwd=ROOT, env=os.environ | variables)
+
+
 def test_dependencies_and_extras_are_what_modules_import():
     """Snakemake, its report, and the kernel of the report's notebook are not imported.  Steps import of every part."""
     imported = {"library": set(), "torch": set(), "report": {"ipykernel"}, "workflow": {"pygments", "snakemake"}}
@@ -183,5 +190,17 @@ def test_the_oldest_numpy_and_numba_pass_the_tests(tmp_path):
     lowest = [[int(part) for part in bound.split(".")] for _, bound in sorted(lower_bounds(DEPENDENCIES).items())]
     for version, bound in zip(output_of(python, "-c", versions).split(), lowest, strict=True):
         assert [int(part) for part in version.split(".")][: len(bound)] == bound
-    options = {"cwd": ROOT, "env": os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}}
-    output_of(python, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-m", "not slow", "@tests/library.txt", **options)
+    pass_the_tests(python, "@tests/library.txt")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.12", "3.13"])
+def test_newer_pythons_pass_the_tests_that_need_no_torch(version, tmp_path):
+    # The variable lets a shim of pyenv run.
+    venv = [Path(sys.executable).parent / "uv", "venv", "--quiet", "--clear", "--python", version, tmp_path]
+    if subprocess.run(venv, env=os.environ | {"PYENV_VERSION": version}).returncode:
+        pytest.skip(f"there is no Python {version}")
+    packages = ["filelock", "hypothesis", "jsonschema", "pandas", "pytest", "pyyaml"]
+    uv("pip", "install", "--quiet", "--python", tmp_path, "--requirement", ROOT / "pyproject.toml", *packages)
+    files = (ROOT / "tests/library.txt").read_text().split()
+    pass_the_tests(tmp_path / "bin/python", *(file for file in files if "torch" not in (ROOT / file).read_text()))
