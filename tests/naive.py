@@ -6,7 +6,6 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
-import pytest
 
 import ictd
 from ictd import jumps, training_data
@@ -414,7 +413,6 @@ def clipped_step(optimizer, loss, clip):
 
 def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learning_rate, start, clip):
     """Algorithms 1 and 2 with sampled contexts as prompts, in torch on whole prompts; returns u and A."""
-    pytest.importorskip("torch")
     model = ictd.LinearTransformer(start, depth)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     for i in range(len(tasks)):

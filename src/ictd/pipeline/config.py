@@ -26,6 +26,7 @@ except ModuleNotFoundError as error:
     raise missing_extra("workflow", error.name) from None
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+TRUTH = {"true": True, "false": False}
 # Above this number, floats cannot represent every whole number.
 LARGEST_INTEGER = 2**53
 # Descriptions of the types of JSON schema.
@@ -72,28 +73,34 @@ def load_config(given: dict, root: Path) -> dict:
     load_environments(config["environments"])
     check_environments(config)
     check_folder(Path(config["results"]), root)
+    bounds = load_yaml(root / "workflow/schemas/studies.schema.yaml")
     for name in studies:
         own = load_yaml(root / f"studies/{name}/config.yaml")
-        config[name] = merged(own, checked_values(given.get(name, {}), schema_like(own), name))
+        schema = schema_like(own, bounds)
+        config[name] = merged(own, values_from_text(given.get(name, {}), schema))
+        checked_values(config[name], schema, name)
     return config
 
 
-def schema_like(example) -> dict:
-    """Make a JSON schema of values that have the types of an example.
+def schema_like(example, bounds: dict[str, dict]) -> dict:
+    """Make a JSON schema of values that have the types of an example, and bounds by the names of their keys.
 
     A mapping has the keys of the example or fewer.  Items of a list have the type of the example's items; mappings in a
-    list have the keys of any of them.  An empty list is not allowed.
+    list have the keys of any of them, at least those of all, and names that differ.  An empty list is not allowed.
     """
     if isinstance(example, dict):
-        inner = {key: schema_like(value) for key, value in example.items()}
+        inner = {key: merged(schema_like(value, bounds), bounds.get(key, {})) for key, value in example.items()}
         return {"type": "object", "properties": inner, "additionalProperties": False}
     if isinstance(example, list):
-        first = example[0]
+        first = next(iter(example), {})
         if isinstance(first, dict):
             first = {key: value for item in example for key, value in item.items()}
         elif any(isinstance(item, float) for item in example):
             first = float(first)
-        return {"type": "array", "minItems": 1, "items": schema_like(first)}
+        items = schema_like(first, bounds)
+        if isinstance(first, dict):
+            items["required"] = [key for key in first if all(key in item for item in example)]
+        return {"type": "array", "minItems": 1, "items": items, "uniqueNames": True}
     if isinstance(example, bool):
         return {"type": "boolean"}
     whole = isinstance(example, int)
@@ -131,15 +138,20 @@ def differences(settings: dict, own: dict, section: str = "") -> list[str]:
     return found
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A loader that refuses a key that a mapping has twice; YAML's own loader silently takes the last value."""
+class _Loader(yaml.SafeLoader):
+    """A loader that refuses what YAML's own loader takes: a key that a mapping has twice, and a value inside itself."""
+
+    def construct_document(self, node):
+        self.deep_construct = True
+        return super().construct_document(node)
 
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key, _ in node.value:
-            if key.value in seen and key.value != "<<":
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is there twice", problem_mark=key.start_mark)
-            seen.add(str(key.value))
+            name = str(key.value)
+            if name in seen and name != "<<":
+                raise yaml.MarkedYAMLError(problem=f"key {name!r} is there twice", problem_mark=key.start_mark)
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
 
@@ -149,26 +161,27 @@ def load_yaml(path: Path) -> dict:
     Raises a ValueError that names the file and the line if the file is missing or not valid, or has a key twice.
     """
     try:
-        mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}.") from None
-    except (UnicodeDecodeError, yaml.YAMLError):
-        raise ValueError(f"{path} is not a text in UTF-8.") from None
+    except Exception:  # PyYAML has no error of its own for wrong bytes, for dates such as 2025-13-01, and for deep nesting.
+        raise ValueError(f"{path} is not valid YAML in UTF-8.") from None
     if not isinstance(mapping, dict):
         raise ValueError(f"{path} has no keys with values.")
     return mapping
 
 
 def checked_values(values: dict, schema: dict, section: str = "") -> dict:
-    """Convert values as loaded from YAML to numbers where the schema wants numbers, and check them by the schema.
+    """Convert texts as loaded from YAML to numbers, true and false (``values_from_text``), and check them by a schema.
 
     Schemas may use these keywords in addition to those of JSON schema.
 
     - ``ascending`` in a list: the numbers ascend.
     - ``atMost`` in a mapping: for each pair of keys, the value of the first is at most the value of the second.
     - ``means``: describes a ``pattern`` in words, for the message.
+    - ``uniqueNames`` in a list: mappings in it have different values of ``name``.
 
     Parameters
     ----------
@@ -185,25 +198,25 @@ def checked_values(values: dict, schema: dict, section: str = "") -> dict:
     ValueError
         If the schema does not allow a value.
     """
-    values = numbers_from_text(values, schema)
+    values = values_from_text(values, schema)
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
         raise ValueError(f"Config: {_explain(error, section)}.")
     return values
 
 
-def numbers_from_text(value, schema: dict):
-    """Convert texts that are numbers, such as 1e-3, to floats, and whole floats, such as 20.0, to integers.
+def values_from_text(value, schema: dict):
+    """Convert texts that are numbers, such as 1e-3, or true or false; and whole floats, such as 20.0, to integers.
 
-    YAML and ``--config`` leave some numbers as texts.  A text remains a text where the schema wants a text.
+    YAML and ``--config`` leave some of these values as texts.  A text remains a text where the schema wants a text.
     """
     if isinstance(value, dict):
         inner = schema.get("properties", {})
-        return {key: numbers_from_text(item, inner.get(key, {})) for key, item in value.items()}
+        return {key: values_from_text(item, inner.get(key, {})) for key, item in value.items()}
     if isinstance(value, list):
-        return [numbers_from_text(item, schema.get("items", {})) for item in value]
-    if isinstance(value, str) and schema.get("type") != "string" and NUMBER.fullmatch(value):
-        value = float(value)
+        return [values_from_text(item, schema.get("items", {})) for item in value]
+    if isinstance(value, str) and schema.get("type") != "string":
+        value = float(value) if NUMBER.fullmatch(value) else TRUTH.get(value.lower(), value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER else value
 
 
@@ -254,6 +267,13 @@ def _at_most(validator, pairs, values, schema):
             yield jsonschema.ValidationError(f"give at most the {larger}, {most}", path=[smaller], instance=least)
 
 
+def _unique_names(validator, wanted, values, schema):
+    names = [value.get("name") for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+    for name in names:
+        if name is not None and names.count(name) > 1:
+            yield jsonschema.ValidationError("give each name once", instance=name)
+
+
 def _is_finite_number(checker, value) -> bool:
     return STANDARD.TYPE_CHECKER.is_type(value, "number") and abs(value) < math.inf
 
@@ -261,7 +281,7 @@ def _is_finite_number(checker, value) -> bool:
 STANDARD = jsonschema.Draft202012Validator
 VALIDATOR = jsonschema.validators.extend(
     STANDARD,
-    {"ascending": _ascending, "atMost": _at_most},
+    {"ascending": _ascending, "atMost": _at_most, "uniqueNames": _unique_names},
     type_checker=STANDARD.TYPE_CHECKER.redefine("number", _is_finite_number),
 )
 
@@ -289,6 +309,7 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
+        "maxItems": f"give at most {allowed} value(s)",
         "maxLength": f"give at most {allowed} letters",
         "uniqueItems": "give each value once",
         "pattern": f"give {error.schema.get('means')} only",

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import grimp
 
+from ictd.pipeline.config import ending_in_a_sentence
 from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, environment_digest
 from ictd.pipeline.provenance import (
     JOB_VARIABLE,
@@ -93,12 +94,13 @@ class Steps:
         results = Path(self.config["results"])
         lists = {key: listed(value) for key, value in paths.items()}
         texts = {key: files for key, files in lists.items() if not any(file.is_relative_to(results) for file in files)}
-        modules = modules_of(module, [file for files in texts.values() for file in files])
-        fixed = {
-            "step": module,
-            "code": {name: code_digest(name) for name in modules},
-            "texts": {key: text_digest(files) for key, files in texts.items()},
-        }
+        with ending_in_a_sentence():  # A file of the project that cannot be read is no mistake in the rule.
+            modules = modules_of(module, [file for files in texts.values() for file in files])
+            fixed = {
+                "step": module,
+                "code": {name: code_digest(name) for name in modules},
+                "texts": {key: text_digest(files) for key, files in texts.items()},
+            }
 
         def options(wildcards) -> str:
             of_rule = dict(wildcards.items())
@@ -165,6 +167,7 @@ class Steps:
         variables = {
             "PYTHONPATH": self.source,
             "PYTHONNOUSERSITE": 1,
+            "PYTHONOPTIMIZE": "",  # Docstrings are titles and captions.
             "PYTHONSAFEPATH": 1,
             # Empty means unset.  Jobs store compiled modules; otherwise each of them compiles pandas and Matplotlib.
             "PYTHONDONTWRITEBYTECODE": "",
@@ -181,6 +184,8 @@ def import_graph() -> grimp.ImportGraph:
     sys.path[:0] = [str(root) for root in PACKAGES.values()]
     try:
         return grimp.build_graph(*present, cache_dir=None)
+    except grimp.exceptions.SourceSyntaxError as error:
+        raise ValueError(f"{error}") from None
     finally:
         del sys.path[: len(PACKAGES)]
 
