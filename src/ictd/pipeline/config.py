@@ -26,7 +26,6 @@ except ModuleNotFoundError as error:
     raise missing_extra("workflow", error.name) from None
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-TRUTH = {"true": True, "false": False}
 # Above this number, floats cannot represent every whole number.
 LARGEST_INTEGER = 2**53
 # Descriptions of the types of JSON schema.
@@ -39,9 +38,8 @@ TYPES = {
     "string": "a text",
 }
 PROJECT_FOLDERS = (
-    ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "examples", "profiles", "reference",
-    "report", "src", "studies", "tests", "workflow",
-)  # fmt: skip
+    ".ci .git .github .snakemake .venv config docs envs examples profiles reference report src studies tests workflow"
+).split()
 
 
 def load_config(given: dict, root: Path) -> dict:
@@ -65,20 +63,16 @@ def load_config(given: dict, root: Path) -> dict:
         results cannot be used.
     """
     schema = load_yaml(root / "workflow/schemas/config.schema.yaml")
-    studies = study_names(root)
-    # Keys with the name of a study are allowed here, and checked below by the study's own settings.
-    schema["properties"] |= {name: {} for name in studies}
-    given_to_paper = {key: given[key] for key in given if key not in studies}
-    config = checked_values(merged(load_yaml(root / "config.yaml"), given_to_paper), schema)
+    of_studies = {name: load_yaml(root / f"studies/{name}/config.yaml") for name in study_names(root)}
+    schema["properties"] |= schema_like(of_studies, load_yaml(root / "workflow/schemas/studies.schema.yaml"))[
+        "properties"
+    ]
+    given = merged(load_yaml(root / "config.yaml"), given)
+    config = merged(of_studies, values_from_text(given, schema))
+    check_values(config, schema)
     load_environments(config["environments"])
     check_environments(config)
     check_folder(Path(config["results"]), root)
-    bounds = load_yaml(root / "workflow/schemas/studies.schema.yaml")
-    for name in studies:
-        own = load_yaml(root / f"studies/{name}/config.yaml")
-        schema = schema_like(own, bounds)
-        config[name] = merged(own, values_from_text(given.get(name, {}), schema))
-        checked_values(config[name], schema, name)
     return config
 
 
@@ -86,25 +80,19 @@ def schema_like(example, bounds: dict[str, dict]) -> dict:
     """Make a JSON schema of values that have the types of an example, and bounds by the names of their keys.
 
     A mapping has the keys of the example or fewer.  Items of a list have the type of the example's items; mappings in a
-    list have the keys of any of them, at least those of all, and names that differ.  An empty list is not allowed.
+    list have the keys of any of them, at least those of all.  An empty list is not allowed.
     """
     if isinstance(example, dict):
         inner = {key: merged(schema_like(value, bounds), bounds.get(key, {})) for key, value in example.items()}
         return {"type": "object", "properties": inner, "additionalProperties": False}
     if isinstance(example, list):
-        first = next(iter(example), {})
-        if isinstance(first, dict):
-            first = {key: value for item in example for key, value in item.items()}
-        elif any(isinstance(item, float) for item in example):
-            first = float(first)
-        items = schema_like(first, bounds)
-        if isinstance(first, dict):
-            items["required"] = [key for key in first if all(key in item for item in example)]
-        return {"type": "array", "minItems": 1, "items": items, "uniqueNames": True}
-    if isinstance(example, bool):
-        return {"type": "boolean"}
-    whole = isinstance(example, int)
-    return {"type": "integer" if whole else "number"} if isinstance(example, int | float) else {"type": "string"}
+        item, required = max(example, key=lambda item: isinstance(item, float), default={}), []
+        if isinstance(item, dict):
+            required = sorted(set.intersection(*map(set, example)))
+            item = {key: value for other in example for key, value in other.items()}
+        return {"type": "array", "minItems": 1, "items": schema_like(item, bounds) | {"required": required}}
+    names = {bool: "boolean", int: "integer", float: "number"}
+    return {"type": names.get(type(example), "string")}
 
 
 def study_names(root: Path) -> list[str]:
@@ -166,43 +154,25 @@ def load_yaml(path: Path) -> dict:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}.") from None
-    except Exception:  # PyYAML has no error of its own for wrong bytes, for dates such as 2025-13-01, and for deep nesting.
+    except Exception:  # Of wrong bytes, of a date such as 2025-13-01, or of deep nesting: PyYAML has no type for them.
         raise ValueError(f"{path} is not valid YAML in UTF-8.") from None
     if not isinstance(mapping, dict):
         raise ValueError(f"{path} has no keys with values.")
     return mapping
 
 
-def checked_values(values: dict, schema: dict, section: str = "") -> dict:
-    """Convert texts as loaded from YAML to numbers, true and false (``values_from_text``), and check them by a schema.
+def check_values(values: dict, schema: dict) -> None:
+    """Raise a ValueError if a schema does not allow a value.
 
     Schemas may use these keywords in addition to those of JSON schema.
 
     - ``ascending`` in a list: the numbers ascend.
     - ``atMost`` in a mapping: for each pair of keys, the value of the first is at most the value of the second.
     - ``means``: describes a ``pattern`` in words, for the message.
-    - ``uniqueNames`` in a list: mappings in it have different values of ``name``.
-
-    Parameters
-    ----------
-    values : dict
-    schema : dict, a JSON schema
-    section : str, the key of these values in the whole configuration
-
-    Returns
-    -------
-    dict of the converted values
-
-    Raises
-    ------
-    ValueError
-        If the schema does not allow a value.
     """
-    values = values_from_text(values, schema)
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
-        raise ValueError(f"Config: {_explain(error, section)}.")
-    return values
+        raise ValueError(f"Config: {_explain(error)}.")
 
 
 def values_from_text(value, schema: dict):
@@ -216,17 +186,20 @@ def values_from_text(value, schema: dict):
     if isinstance(value, list):
         return [values_from_text(item, schema.get("items", {})) for item in value]
     if isinstance(value, str) and schema.get("type") != "string":
-        value = float(value) if NUMBER.fullmatch(value) else TRUTH.get(value.lower(), value)
+        truth = {"true": True, "false": False}
+        value = float(value) if NUMBER.fullmatch(value) else truth.get(value.lower(), value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER else value
 
 
 def check_environments(config: dict) -> None:
     """Raise a ValueError if an environment does not exist or does not take its options."""
     readings = config["readings"]
-    keys_and_envs = [("envs", env) for env in config["envs"]]
-    keys_and_envs += [("readings.evaluation_env", readings["evaluation_env"])]
-    keys_and_envs += [("readings.env_options", env) for env in readings["env_options"]]
-    for key, env in keys_and_envs:
+    named = {
+        "envs": config["envs"],
+        "readings.evaluation_env": [readings["evaluation_env"]],
+        "readings.env_options": readings["env_options"],
+    }
+    for key, env in ((key, env) for key, envs in named.items() for env in envs):
         if env not in ENVIRONMENTS:
             raise ValueError(
                 f"Config: {key} names {reprlib.repr(env)}{_suggestion(env, ENVIRONMENTS)}; the environments are "
@@ -267,13 +240,6 @@ def _at_most(validator, pairs, values, schema):
             yield jsonschema.ValidationError(f"give at most the {larger}, {most}", path=[smaller], instance=least)
 
 
-def _unique_names(validator, wanted, values, schema):
-    names = [value.get("name") for value in values if isinstance(value, dict)] if isinstance(values, list) else []
-    for name in names:
-        if name is not None and names.count(name) > 1:
-            yield jsonschema.ValidationError("give each name once", instance=name)
-
-
 def _is_finite_number(checker, value) -> bool:
     return STANDARD.TYPE_CHECKER.is_type(value, "number") and abs(value) < math.inf
 
@@ -281,14 +247,14 @@ def _is_finite_number(checker, value) -> bool:
 STANDARD = jsonschema.Draft202012Validator
 VALIDATOR = jsonschema.validators.extend(
     STANDARD,
-    {"ascending": _ascending, "atMost": _at_most, "uniqueNames": _unique_names},
+    {"ascending": _ascending, "atMost": _at_most},
     type_checker=STANDARD.TYPE_CHECKER.redefine("number", _is_finite_number),
 )
 
 
-def _explain(error: jsonschema.ValidationError, section: str) -> str:
+def _explain(error: jsonschema.ValidationError) -> str:
     """Describe an error of a schema, as the inside of a sentence: the key, its value, and what is allowed."""
-    key = ".".join(part for part in (section, *error.absolute_path) if part and isinstance(part, str))
+    key = ".".join(part for part in error.absolute_path if isinstance(part, str))
     place = next((f"value {part + 1} of " for part in error.absolute_path if isinstance(part, int)), "")
     value, rule, allowed = error.instance, error.validator, error.validator_value
     if rule == "additionalProperties":
