@@ -67,8 +67,7 @@ def load_config(given: dict, root: Path) -> dict:
     schema["properties"] |= schema_like(of_studies, load_yaml(root / "workflow/schemas/studies.schema.yaml"))[
         "properties"
     ]
-    given = merged(load_yaml(root / "config.yaml"), given)
-    config = merged(of_studies, values_from_text(given, schema))
+    config = merged(of_studies, values_from_text(merged(load_yaml(root / "config.yaml"), given), schema))
     check_values(config, schema)
     load_environments(config["environments"])
     check_environments(config)
@@ -186,8 +185,7 @@ def values_from_text(value, schema: dict):
     if isinstance(value, list):
         return [values_from_text(item, schema.get("items", {})) for item in value]
     if isinstance(value, str) and schema.get("type") != "string":
-        truth = {"true": True, "false": False}
-        value = float(value) if NUMBER.fullmatch(value) else truth.get(value.lower(), value)
+        value = float(value) if NUMBER.fullmatch(value) else {"true": True, "false": False}.get(value.lower(), value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER else value
 
 
