@@ -31,6 +31,8 @@ BASE ?= docker.io/library/python:3.11-slim-bookworm
 BUILDER ?= $(shell for tool in docker podman buildah; do $$tool info > /dev/null 2>&1 && { echo $$tool; break; }; done)
 # Let Python store compiled modules in .venv; otherwise every process compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
+# The modules of a cluster set these for another Python; without docstrings, titles and captions are missing.
+unexport PYTHONHOME PYTHONOPTIMIZE PYTHONPATH
 # pip refuses to install into a virtual environment if it is configured for the user site.
 export PIP_USER := 0
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
@@ -164,12 +166,10 @@ ifneq ($(shell cat $(READY) 2> /dev/null),$(MADE_FOR))
 endif
 # The packages are installed beside $(VENV), which is replaced at the end.  Whatever fails leaves a working $(VENV) as it is.
 $(READY):
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' \
-	    || { echo "$(PYTHON) is not Python 3.11; install one (apt install python3.11-venv, brew install python@3.11" \
-	    "or uv python install 3.11) and name it: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "Making $(VENV) with the pinned packages; this takes ten seconds to two minutes."
 	@# Do not compile all modules, because most are never imported. For pip, "false" switches no-compile on.
-	@PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$(PYTHON)" $(VENV).new
+	@python=$$(envs/python "$(PYTHON)" $(VENV).new) \
+	    && echo "Making $(VENV) with the pinned packages; this takes ten seconds to two minutes." \
+	    && PIP_NO_COMPILE=false TORCH_INDEX="$(TORCH_INDEX)" envs/install "$$python" $(VENV).new
 	@$(VENV).new/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@echo "$(MADE_FOR)" > $(VENV).new/ready
 	@$(VENV).new/bin/python -P envs/move.py $(VENV).new $(VENV)

@@ -17,6 +17,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path not in first)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    """Where torch is not installed, skip the tests that need it."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if error.name == "torch":
+            pytest.skip("torch is not installed")
+        raise
+
+
 @pytest.fixture(scope="session")
 def smoke(tmp_path_factory) -> Path:
     """Folder of a finished smoke run, which the first process that asks for it makes; tests only read it."""

@@ -1,17 +1,23 @@
 """Slow, obvious versions of the package's fast functions, and shared test data."""
 
 import itertools
+from contextlib import suppress
 from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
-import torch
 
 import ictd
-from ictd import jumps, torch_twin, training_data
+from ictd import jumps, training_data
 
-# With matrices this small, several threads are slower than one.
-torch.set_num_threads(1)
+# Newer versions of Python are tested without torch.
+with suppress(ModuleNotFoundError):
+    import torch
+
+    from ictd import torch_twin
+
+    # With matrices this small, several threads are slower than one.
+    torch.set_num_threads(1)
 
 # The paper's main setting, and others: environment, states, layers, discount.  Kernels are compiled for each number of
 # states, so there are few numbers.

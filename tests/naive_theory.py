@@ -1,12 +1,15 @@
 """The theory's quantities, slow and obvious: whole prompts, loops, and fractions."""
 
+from contextlib import suppress
 from fractions import Fraction
 
 import numpy as np
-import torch
 
 from ictd.prompt import enumerated_columns, prompts_of
 from ictd.transformer import theta_td
+
+with suppress(ModuleNotFoundError):
+    import torch
 
 
 def embeddings(weights, transition, reward, discount, depth, query):

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from projects import ROOT, STUDIES, undescribed
@@ -13,17 +14,17 @@ from projects import ROOT, STUDIES, undescribed
 from ictd.pipeline import config as configuration
 from ictd.pipeline.config import (
     check_folder,
-    checked_values,
+    check_values,
     differences,
     load_config,
     load_yaml,
-    numbers_from_text,
     schema_like,
+    values_from_text,
 )
 from ictd.pipeline.grid import Cell, cells, seed_ranges
 
 CONFIG = load_yaml(ROOT / "config.yaml")
-SCHEMA = load_yaml(ROOT / "workflow/schemas/config.schema.yaml")
+SCHEMA, BOUNDS = (load_yaml(ROOT / f"workflow/schemas/{name}.schema.yaml") for name in ("config", "studies"))
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -52,32 +53,32 @@ def refusal(given: dict) -> str:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
+    ("given", "message"),
     [
-        ("sedes", 3, "there is an unknown key 'sedes' (did you mean seeds?); the keys are algos, envs"),
-        ("evaluation.task", 3, "evaluation has an unknown key 'task' (did you mean tasks?); the keys are "),
-        ("discount", 1, "discount is 1; give less than 1"),
-        ("discount", "high", "discount is 'high'; give a finite number"),
-        ("learning_rate", 0, "learning_rate is 0; give more than 0"),
-        ("seeds", True, "seeds is True; give an integer"),
-        ("theory.tasks", 30, "theory.tasks is 30; give a multiple of 20"),
-        ("states", [5, 5], "states is [5, 5]; give each value once"),
-        ("depths", 30, "depths is 30; give a list"),
-        ("algos", ["td", "sarsa"], "value 2 of algos is 'sarsa'; choose from td, mc"),
-        ("seeds_per_job", "all", "seeds_per_job is 'all'; choose from auto"),
-        ("evaluation.context_lengths", [100, 5], "give them in ascending order"),
-        ("evaluation.step_sizes.smallest", 99, "step_sizes.smallest is 99; give at most the largest, 10"),
-        ("envs", ["boyan", "ring"], "envs names 'ring'; the environments are boyan, loop"),
-        ("readings.evaluation_env", "ring", "readings.evaluation_env names 'ring'"),
-        ("readings.env_options.loop", {"treshold": 0.3}, "environment 'loop' with its readings.env_options: "),
-        ("readings.env_options.loop", {"threshold": 3}, "threshold is 3; give a number between 0 and 1"),
-        ("results", "my results", "results is 'my results'; give a folder whose path"),
-        ("results", "src/new", "results is 'src/new', which holds files of the project; give another folder"),
-        *((name, {"unknown": 1}, f"{name} has an unknown key 'unknown'") for name in STUDIES),
+        ("sedes: 3", "there is an unknown key 'sedes' (did you mean seeds?); the keys are algos, envs"),
+        ("evaluation: {task: 3}", "evaluation has an unknown key 'task' (did you mean tasks?); the keys are "),
+        ("discount: 1", "discount is 1; give less than 1"),
+        ("discount: high", "discount is 'high'; give a finite number"),
+        ("learning_rate: 0", "learning_rate is 0; give more than 0"),
+        ("seeds: true", "seeds is True; give an integer"),
+        ("theory: {tasks: 30}", "theory.tasks is 30; give a multiple of 20"),
+        ("states: [5, 5]", "states is [5, 5]; give each value once"),
+        ("depths: 30", "depths is 30; give a list"),
+        ("algos: [td, sarsa]", "value 2 of algos is 'sarsa'; choose from td, mc"),
+        ("seeds_per_job: all", "seeds_per_job is 'all'; choose from auto"),
+        ("evaluation: {context_lengths: [100, 5]}", "give them in ascending order"),
+        ("evaluation: {step_sizes: {smallest: 99}}", "step_sizes.smallest is 99; give at most the largest, 10"),
+        ("envs: [boyan, ring]", "envs names 'ring'; the environments are boyan, loop"),
+        ("readings: {evaluation_env: ring}", "readings.evaluation_env names 'ring'"),
+        ("readings: {env_options: {loop: {treshold: 0.3}}}", "environment 'loop' with its readings.env_options: "),
+        ("readings: {env_options: {loop: {threshold: 3}}}", "threshold is 3; give a number between 0 and 1"),
+        ("results: my results", "results is 'my results'; give a folder whose path"),
+        ("results: src/new", "results is 'src/new', which holds files of the project; give another folder"),
+        *((f"{name}: {{unknown: 1}}", f"{name} has an unknown key 'unknown'") for name in STUDIES),
     ],
 )
-def test_invalid_values_are_refused_with_their_key(key, value, message):
-    assert message in refusal(nested(key, value))
+def test_invalid_values_are_refused_with_their_key(given, message):
+    assert message in refusal(yaml.safe_load(given))
 
 
 def keys(config: dict, prefix: str = "") -> list[str]:
@@ -111,7 +112,7 @@ def test_every_key_is_required(key):
     inner = functools.reduce(dict.__getitem__, sections, config)
     del inner[last]
     with pytest.raises(ValueError, match=f"{last!r}"):
-        checked_values(config, SCHEMA)
+        check_values(config, SCHEMA)
 
 
 def test_every_key_is_described():
@@ -126,11 +127,11 @@ def test_given_values_replace_the_papers_values():
     assert all(found[name]["seeds"] == 7 for name in study)
 
 
-def test_texts_of_numbers_are_read_as_numbers():
+def test_texts_of_numbers_and_booleans_are_read_as_such():
     schema = {"properties": {"name": {"type": "string"}}}
-    given = {"a": ["1e-3", ".5", "1x"], "name": "007", "seeds": 20.0, "most": 1e30, "flag": True}
-    wanted = {"a": [0.001, 0.5, "1x"], "name": "007", "seeds": 20, "most": 1e30, "flag": True}
-    found = numbers_from_text(given, schema)
+    given = yaml.safe_load("{a: [1e-3, '.5', 1x], name: '007', seeds: 20.0, most: 1.0e+30, b: [true, 'false', 'True']}")
+    wanted = yaml.safe_load("{a: [0.001, 0.5, 1x], name: '007', seeds: 20, most: 1.0e+30, b: [true, false, true]}")
+    found = values_from_text(given, schema)
     assert found == wanted and isinstance(found["seeds"], int)
 
 
@@ -140,7 +141,12 @@ def test_texts_of_numbers_are_read_as_numbers():
         ("seeds: 1\nseeds: 2", "c.yaml, line 2: key 'seeds' is there twice."),
         ("a: 1\nb: [\n", "c.yaml, line 3: "),
         ("a: !!python/name:os.system", "c.yaml, line 1: could not determine a constructor"),
-        ("a: \x00", "c.yaml is not a text in UTF-8."),
+        ("a: \x00", "c.yaml is not valid YAML in UTF-8."),
+        ("# \udcf6\na: 1", "c.yaml is not valid YAML in UTF-8."),
+        ("a: " + 2000 * "[", "c.yaml is not valid YAML in UTF-8."),
+        ("&a\nb: *a", "c.yaml, line 1: found unconstructable recursive node."),
+        ("a: 1\nb: &b [*b]", "c.yaml, line 2: found unconstructable recursive node."),
+        ("a: 1\n[b]: 2", "c.yaml, line 2: found unhashable key."),
         ("", "c.yaml has no keys with values."),
         (None, "c.yaml cannot be read: No such file or directory."),
     ],
@@ -211,26 +217,50 @@ def test_settings_that_differ_from_ones_own_are_found():
     assert sorted(differences(other, own)) == ["readings.env_options.loop.threshold", "seeds"]
 
 
+OWN = """
+seeds: 5
+main: {discount: 0.9, algo: td}
+lengths: [5, 10]
+rates: [0, 0.5]
+flag: true
+clip: 1
+context_lengths: [5]
+prompt_lengths: [5, 100]
+ridges: {smallest: 1, largest: 2}
+variants: [{name: td}, {name: deep, depth: 30}]
+"""
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"seeds": "x"}, "mine.seeds is 'x'; give an integer"),
-        ({"seeds": 1.5}, "mine.seeds is 1.5; give an integer"),
-        ({"seed": 1}, "mine has an unknown key 'seed' (did you mean seeds?); the keys are"),
-        ({"main": {"gamma": "a"}}, "mine.main.gamma is 'a'; give a finite number"),
-        ({"lengths": []}, "mine.lengths is []; give at least 1 value"),
-        ({"lengths": [5, "x"]}, "value 2 of mine.lengths is 'x'; give an integer"),
-        ({"rates": [1, True]}, "value 2 of mine.rates is True; give a finite number"),
-        ({"variants": [{"name": "a", "dept": 1}]}, "unknown key 'dept' (did you mean depth?)"),
-        ({"variants": {"name": "a"}}, "give a list"),
-        ({"on": 1}, "mine.on is 1; give true or false"),
+        ("seeds: x", "seeds is 'x'; give an integer"),
+        ("seeds: 1.5", "seeds is 1.5; give an integer"),
+        ("seeds: 0", "seeds is 0; give at least 1"),
+        ("seed: 1", "there is an unknown key 'seed' (did you mean seeds?); the keys are"),
+        ("main: {discount: a}", "main.discount is 'a'; give a finite number"),
+        ("main: {discount: 1.5}", "main.discount is 1.5; give less than 1"),
+        ("main: {algo: sarsa}", "main.algo is 'sarsa'; choose from td, mc"),
+        ("lengths: []", "lengths is []; give at least 1 value"),
+        ("lengths: [5, x]", "value 2 of lengths is 'x'; give an integer"),
+        ("rates: [1, true]", "value 2 of rates is True; give a finite number"),
+        ("clip: -1", "clip is -1; give at least 0"),
+        ("context_lengths: [20, 5]", "context_lengths is [20, 5]; give them in ascending order"),
+        ("prompt_lengths: [5, 10, 20]", "prompt_lengths is [5, 10, 20]; give at most 2 value"),
+        ("ridges: {smallest: 2, largest: 1}", "ridges.smallest is 2; give at most the largest, 1"),
+        ("variants: [{name: a, dept: 1}]", "unknown key 'dept' (did you mean depth?)"),
+        ("variants: [{name: a, depth: 0}]", "value 1 of variants.depth is 0; give at least 1"),
+        ("variants: [{name: ../a}]", "value 1 of variants.name is '../a'; give letters, digits, _ and . only"),
+        ("variants: [{depth: 1}]", "value 1 of variants lacks key 'name'"),
+        ("variants: {name: a}", "give a list"),
+        ("flag: 1", "flag is 1; give true or false"),
     ],
 )
-def test_settings_of_studies_have_the_types_of_their_own_values(given, said):
-    own = {"seeds": 5, "main": {"gamma": 0.9, "algo": "td"}, "lengths": [5, 10], "rates": [0, 0.5], "on": True}
-    own["variants"] = [{"name": "td"}, {"name": "deep", "depth": 30}]
-    right = {"seeds": "7", "main": {"gamma": "1e-1"}, "rates": [2, 0.1], "variants": [{"name": "x", "depth": 1}]}
-    found = checked_values(right, schema_like(own), "mine")
-    assert found == {"seeds": 7, "main": {"gamma": 0.1}, "rates": [2, 0.1], "variants": right["variants"]}
+def test_settings_of_studies_have_the_types_of_their_own_values_and_bounds(given, said):
+    schema = schema_like(yaml.safe_load(OWN), BOUNDS)
+    right = yaml.safe_load("{seeds: '7', main: {discount: '1e-1'}, rates: [2, 0.1], clip: 0.5}")
+    found = values_from_text(right, schema)
+    check_values(found, schema)
+    assert found == right | {"seeds": 7, "main": {"discount": 0.1}}
     with pytest.raises(ValueError, match=re.escape(said)):
-        checked_values(given, schema_like(own), "mine")
+        check_values(yaml.safe_load(given), schema)

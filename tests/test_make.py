@@ -70,6 +70,23 @@ def project(tmp_path) -> Path:
     return folder
 
 
+@pytest.mark.parametrize(
+    ("python", "uv", "last"),
+    [
+        ("exit 1", "echo /found", "/found"),
+        ("exit 1", "exit 1", "python3 is not Python 3.11, and uv could not download one ("),
+        ('case "$*" in *ensurepip*) exit 1; esac', "", "python3 cannot make virtual environments; install what"),
+    ],
+)
+def test_without_python_3_11_uv_gets_it_or_one_sentence_says_what_to_install(tmp_path, python, uv, last):
+    for name, text in {"python3": python, "uv": uv}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755 if text else 0)
+    command = f"PATH={tmp_path}:/usr/bin:/bin {ROOT}/envs/python a-shim-of-pyenv {tmp_path}/new 2>&1"
+    said = subprocess.run(command, shell=True, stdout=subprocess.PIPE, text=True).stdout
+    assert said.splitlines()[-1].startswith(last)
+
+
 def test_the_environment_is_made_again_for_another_folder_or_content_but_not_for_newer_files(project, tmp_path):
     for path in [project / "pyproject.toml", *(project / "envs").iterdir()]:
         os.utime(path)

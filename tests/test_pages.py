@@ -34,6 +34,7 @@ def page_of(folder: Path, *cells: str, other: str = "", x: int = 0) -> str:
     [
         ("'no heading'", r"n\.ipynb has no heading of the first level; the title"),
         ("1 / x", r"n\.ipynb, cell 3: ZeroDivisionError: division by zero\.$"),
+        ("import os; os._exit(1)", r"n\.ipynb: Kernel died; run snakemake again\.$"),
         (LOADING, r"n\.ipynb loads 'https://x\.org/0\.png'; the report must"),
     ],
 )

@@ -103,7 +103,7 @@ BROKEN = [
     ("rules.smk", "rule mine:", "rule mine", 'studies/mine/rules.smk", line '),
     ("rules.smk", "rules.mine_results.output", "TOTAL", 'studies/mine/rules.smk", line 23'),
     ("rules.smk", "mine.total", "mine.totals", "There is no step studies.mine.totals."),
-    ("total.py", "discount: float, ", "discount: (float, ", "studies/mine/total.py, line 5: invalid syntax."),
+    ("total.py", "discount: float, ", "discount: (float, ", "Syntax error in "),
     ("total.py", "discount: float", "discount", "studies/mine/total.py, line 5: give discount a type, int, float"),
 ]
 SETTINGS = ["--config", "mine={numbers: [4, 5]}"]

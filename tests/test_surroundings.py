@@ -36,7 +36,13 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
         (folder / name).write_text(text)
     variables = {"MATPLOTLIBRC": str(folder / "matplotlibrc"), "PYTHONPATH": str(folder / "modules")}
     variables["JUPYTER_PATH"] = str(folder / "jupyter")
-    return variables | {"GIT_DIR": str(ROOT / ".git"), "HOME": str(home), "LANG": "de_DE.UTF-8", "PYTHONHASHSEED": "7"}
+    return variables | {
+        "GIT_DIR": str(ROOT / ".git"),
+        "HOME": str(home),
+        "LANG": "de_DE.UTF-8",
+        "PYTHONHASHSEED": "7",
+        "PYTHONOPTIMIZE": "2",
+    }
 
 
 @pytest.mark.slow

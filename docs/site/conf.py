@@ -52,7 +52,7 @@ NAVIGATION = """
 LISTS = {
     "Documentation": [f"docs/{name}" for name in "method results theory exercises python workflow speed".split()],
     "Studies": ["studies/README", *(f"studies/{study}/README" for study in STUDIES)],
-    "More": ["docs/site/api", "docs/related-work", "docs/development", "CONTRIBUTING", "CHANGELOG"],
+    "More": ["docs/site/api", "docs/related-work", "docs/development", "CONTRIBUTING", "SECURITY", "CHANGELOG"],
 }
 
 

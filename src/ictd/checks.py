@@ -33,6 +33,9 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
+if not hasattr(np, "matvec"):  # Older versions also come first in the path of Python, where pip does not see them.
+    raise ImportError(f"ictd needs NumPy 2.2 or later; {np.__file__} is {np.__version__}")
+
 # Type of arguments and fields that validators convert to arrays.  A type checker lets callers give anything, such as
 # lists of numbers, and checks the use of the argument or field as that of an array.
 ArrayLike = np.ndarray | Any

@@ -1,8 +1,8 @@
 # A study beyond the paper: the Transformer as critic in policy iteration. `snakemake control` runs it.
 CONTROL = config["control"]
-CONTROL_PLACES = variants({}, CONTROL["places"])
-CONTROL_VARIANTS = variants(CONTROL["main"], CONTROL["variants"])
 with ending_in_a_sentence():
+    CONTROL_PLACES = variants({}, CONTROL["places"])
+    CONTROL_VARIANTS = variants(CONTROL["main"], CONTROL["variants"])
     for CONTROL_NAME, CONTROL_VARIANT in CONTROL_VARIANTS.items():
         if CONTROL_VARIANT["place"] not in CONTROL_PLACES:
             raise ValueError(

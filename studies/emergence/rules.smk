@@ -56,7 +56,8 @@ use rule emergence_step as emergence_slow_mode with:
 # Symmetry: relabelled tasks, the identities, the equation of the mean, and three questions.
 SYMMETRY = EMERGENCE["symmetry"]
 SYMMETRY_KINDS = [f"{kind}{MAIN['env']}" for kind in ("", "relabelled_")]
-SYMMETRY_EQUATIONS = variants(SYMMETRY["equation"], SYMMETRY["equations"])
+with ending_in_a_sentence():
+    SYMMETRY_EQUATIONS = variants(SYMMETRY["equation"], SYMMETRY["equations"])
 SYMMETRY_OTHERS = [
     f"{algo}-{env}-{MAIN['states']}-{MAIN['depth']}"
     for env in SYMMETRY["other_chains"]

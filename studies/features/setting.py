@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ictd.pipeline.grid import variants
+
 ENVS = "boyan", "loop", "dense"
 FEATURES = "normal", "constant", "orthonormal"
 STARTS = "random", "residual_gradient"
@@ -47,13 +49,7 @@ def checked_settings(section: dict) -> dict[str, dict]:
 
     A ValueError names a setting that occurs twice, does not fit, or that ``mean_part`` cannot use.
     """
-    found = {"main": section["main"]}
-    for given in section["variations"]:
-        changes = dict(given)
-        name = changes.pop("name")
-        if name in found:
-            raise ValueError(f"features has two settings {name!r}; give each a name of its own.")
-        found[name] = section["main"] | changes
+    found = variants(section["main"], [{"name": "main"}, *section["variations"]])
     for setting in found.values():
         Setting(**setting)
     for name in section["mean_part"]["settings"]:

@@ -26,12 +26,29 @@ sys.path.insert(0, SOURCE)
 # Rules of studies import the studies' modules.
 sys.path.append(os.path.abspath(ROOT))
 
-from ictd.pipeline.config import differences, ending_in_a_sentence, load_config, study_names
+try:
+    import ictd.pipeline.rules
+except (ImportError, SyntaxError) as error:
+    others = os.environ.get("PYTHONPATH")
+    sys.exit(
+        f"{error}" if not others else f"The packages cannot be imported with PYTHONPATH={others}; unset it."
+    )
+
+from ictd.pipeline.config import (
+    differences,
+    ending_in_a_sentence,
+    load_config,
+    load_yaml,
+    study_names,
+)
 from ictd.pipeline.grid import cells, main_setting, seed_ranges, variants
 from ictd.pipeline.rules import Steps, registered, use_own_python
 
 use_own_python()
 with ending_in_a_sentence():
+    # Snakemake has loaded these files, without a word on a key that is there twice.
+    for file in workflow.configfiles:
+        load_yaml(Path(file))
     config = load_config(config, ROOT)
     OWN_SETTINGS = load_config({"results": config["results"]}, ROOT)
 STUDIES = study_names(ROOT)

@@ -38,9 +38,8 @@ TYPES = {
     "string": "a text",
 }
 PROJECT_FOLDERS = (
-    ".ci", ".git", ".github", ".snakemake", ".venv", "config", "docs", "envs", "examples", "profiles", "reference",
-    "report", "src", "studies", "tests", "workflow",
-)  # fmt: skip
+    ".ci .git .github .snakemake .venv config docs envs examples profiles reference report src studies tests workflow"
+).split()
 
 
 def load_config(given: dict, root: Path) -> dict:
@@ -64,40 +63,35 @@ def load_config(given: dict, root: Path) -> dict:
         results cannot be used.
     """
     schema = load_yaml(root / "workflow/schemas/config.schema.yaml")
-    studies = study_names(root)
-    # Keys with the name of a study are allowed here, and checked below by the study's own settings.
-    schema["properties"] |= {name: {} for name in studies}
-    given_to_paper = {key: given[key] for key in given if key not in studies}
-    config = checked_values(merged(load_yaml(root / "config.yaml"), given_to_paper), schema)
+    of_studies = {name: load_yaml(root / f"studies/{name}/config.yaml") for name in study_names(root)}
+    schema["properties"] |= schema_like(of_studies, load_yaml(root / "workflow/schemas/studies.schema.yaml"))[
+        "properties"
+    ]
+    config = merged(of_studies, values_from_text(merged(load_yaml(root / "config.yaml"), given), schema))
+    check_values(config, schema)
     load_environments(config["environments"])
     check_environments(config)
     check_folder(Path(config["results"]), root)
-    for name in studies:
-        own = load_yaml(root / f"studies/{name}/config.yaml")
-        config[name] = merged(own, checked_values(given.get(name, {}), schema_like(own), name))
     return config
 
 
-def schema_like(example) -> dict:
-    """Make a JSON schema of values that have the types of an example.
+def schema_like(example, bounds: dict[str, dict]) -> dict:
+    """Make a JSON schema of values that have the types of an example, and bounds by the names of their keys.
 
     A mapping has the keys of the example or fewer.  Items of a list have the type of the example's items; mappings in a
-    list have the keys of any of them.  An empty list is not allowed.
+    list have the keys of any of them, at least those of all.  An empty list is not allowed.
     """
     if isinstance(example, dict):
-        inner = {key: schema_like(value) for key, value in example.items()}
+        inner = {key: merged(schema_like(value, bounds), bounds.get(key, {})) for key, value in example.items()}
         return {"type": "object", "properties": inner, "additionalProperties": False}
     if isinstance(example, list):
-        first = example[0]
-        if isinstance(first, dict):
-            first = {key: value for item in example for key, value in item.items()}
-        elif any(isinstance(item, float) for item in example):
-            first = float(first)
-        return {"type": "array", "minItems": 1, "items": schema_like(first)}
-    if isinstance(example, bool):
-        return {"type": "boolean"}
-    whole = isinstance(example, int)
-    return {"type": "integer" if whole else "number"} if isinstance(example, int | float) else {"type": "string"}
+        item, required = max(example, key=lambda item: isinstance(item, float), default={}), []
+        if isinstance(item, dict):
+            required = sorted(set.intersection(*map(set, example)))
+            item = {key: value for other in example for key, value in other.items()}
+        return {"type": "array", "minItems": 1, "items": schema_like(item, bounds) | {"required": required}}
+    names = {bool: "boolean", int: "integer", float: "number"}
+    return {"type": names.get(type(example), "string")}
 
 
 def study_names(root: Path) -> list[str]:
@@ -131,15 +125,20 @@ def differences(settings: dict, own: dict, section: str = "") -> list[str]:
     return found
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A loader that refuses a key that a mapping has twice; YAML's own loader silently takes the last value."""
+class _Loader(yaml.SafeLoader):
+    """A loader that refuses what YAML's own loader takes: a key that a mapping has twice, and a value inside itself."""
+
+    def construct_document(self, node):
+        self.deep_construct = True
+        return super().construct_document(node)
 
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key, _ in node.value:
-            if key.value in seen and key.value != "<<":
-                raise yaml.MarkedYAMLError(problem=f"key {key.value!r} is there twice", problem_mark=key.start_mark)
-            seen.add(str(key.value))
+            name = str(key.value)
+            if name in seen and name != "<<":
+                raise yaml.MarkedYAMLError(problem=f"key {name!r} is there twice", problem_mark=key.start_mark)
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
 
@@ -149,71 +148,56 @@ def load_yaml(path: Path) -> dict:
     Raises a ValueError that names the file and the line if the file is missing or not valid, or has a key twice.
     """
     try:
-        mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        mapping = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     except yaml.MarkedYAMLError as error:
         raise ValueError(f"{path}, line {error.problem_mark.line + 1}: {error.problem}.") from None
-    except (UnicodeDecodeError, yaml.YAMLError):
-        raise ValueError(f"{path} is not a text in UTF-8.") from None
+    except Exception:  # Of wrong bytes, of a date such as 2025-13-01, or of deep nesting: PyYAML has no type for them.
+        raise ValueError(f"{path} is not valid YAML in UTF-8.") from None
     if not isinstance(mapping, dict):
         raise ValueError(f"{path} has no keys with values.")
     return mapping
 
 
-def checked_values(values: dict, schema: dict, section: str = "") -> dict:
-    """Convert values as loaded from YAML to numbers where the schema wants numbers, and check them by the schema.
+def check_values(values: dict, schema: dict) -> None:
+    """Raise a ValueError if a schema does not allow a value.
 
     Schemas may use these keywords in addition to those of JSON schema.
 
     - ``ascending`` in a list: the numbers ascend.
     - ``atMost`` in a mapping: for each pair of keys, the value of the first is at most the value of the second.
     - ``means``: describes a ``pattern`` in words, for the message.
-
-    Parameters
-    ----------
-    values : dict
-    schema : dict, a JSON schema
-    section : str, the key of these values in the whole configuration
-
-    Returns
-    -------
-    dict of the converted values
-
-    Raises
-    ------
-    ValueError
-        If the schema does not allow a value.
     """
-    values = numbers_from_text(values, schema)
     error = jsonschema.exceptions.best_match(VALIDATOR(schema).iter_errors(values))
     if error is not None:
-        raise ValueError(f"Config: {_explain(error, section)}.")
-    return values
+        raise ValueError(f"Config: {_explain(error)}.")
 
 
-def numbers_from_text(value, schema: dict):
-    """Convert texts that are numbers, such as 1e-3, to floats, and whole floats, such as 20.0, to integers.
+def values_from_text(value, schema: dict):
+    """Convert texts that are numbers, such as 1e-3, or true or false; and whole floats, such as 20.0, to integers.
 
-    YAML and ``--config`` leave some numbers as texts.  A text remains a text where the schema wants a text.
+    YAML and ``--config`` leave some of these values as texts.  A text remains a text where the schema wants a text.
     """
     if isinstance(value, dict):
         inner = schema.get("properties", {})
-        return {key: numbers_from_text(item, inner.get(key, {})) for key, item in value.items()}
+        return {key: values_from_text(item, inner.get(key, {})) for key, item in value.items()}
     if isinstance(value, list):
-        return [numbers_from_text(item, schema.get("items", {})) for item in value]
-    if isinstance(value, str) and schema.get("type") != "string" and NUMBER.fullmatch(value):
-        value = float(value)
+        return [values_from_text(item, schema.get("items", {})) for item in value]
+    if isinstance(value, str) and schema.get("type") != "string":
+        value = float(value) if NUMBER.fullmatch(value) else {"true": True, "false": False}.get(value.lower(), value)
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER else value
 
 
 def check_environments(config: dict) -> None:
     """Raise a ValueError if an environment does not exist or does not take its options."""
     readings = config["readings"]
-    keys_and_envs = [("envs", env) for env in config["envs"]]
-    keys_and_envs += [("readings.evaluation_env", readings["evaluation_env"])]
-    keys_and_envs += [("readings.env_options", env) for env in readings["env_options"]]
-    for key, env in keys_and_envs:
+    named = {
+        "envs": config["envs"],
+        "readings.evaluation_env": [readings["evaluation_env"]],
+        "readings.env_options": readings["env_options"],
+    }
+    for key, env in ((key, env) for key, envs in named.items() for env in envs):
         if env not in ENVIRONMENTS:
             raise ValueError(
                 f"Config: {key} names {reprlib.repr(env)}{_suggestion(env, ENVIRONMENTS)}; the environments are "
@@ -266,9 +250,9 @@ VALIDATOR = jsonschema.validators.extend(
 )
 
 
-def _explain(error: jsonschema.ValidationError, section: str) -> str:
+def _explain(error: jsonschema.ValidationError) -> str:
     """Describe an error of a schema, as the inside of a sentence: the key, its value, and what is allowed."""
-    key = ".".join(part for part in (section, *error.absolute_path) if part and isinstance(part, str))
+    key = ".".join(part for part in error.absolute_path if isinstance(part, str))
     place = next((f"value {part + 1} of " for part in error.absolute_path if isinstance(part, int)), "")
     value, rule, allowed = error.instance, error.validator, error.validator_value
     if rule == "additionalProperties":
@@ -289,6 +273,7 @@ def _explain(error: jsonschema.ValidationError, section: str) -> str:
         "exclusiveMaximum": f"give less than {allowed}",
         "multipleOf": f"give a multiple of {allowed}",
         "minItems": f"give at least {allowed} value(s)",
+        "maxItems": f"give at most {allowed} value(s)",
         "maxLength": f"give at most {allowed} letters",
         "uniqueItems": "give each value once",
         "pattern": f"give {error.schema.get('means')} only",

@@ -111,5 +111,11 @@ def seeds_of(text: str) -> range:
 
 
 def variants(main: dict, changes: list[dict]) -> dict[str, dict]:
-    """Settings by name: for each of some changes, which have a key "name", the main settings with these changes."""
-    return {change["name"]: main | {key: change[key] for key in change if key != "name"} for change in changes}
+    """Settings by name: for each of some changes, which have a key "name", the main settings with these changes.
+
+    Raises a ValueError if two changes have the same name.
+    """
+    found = {change["name"]: main | {key: change[key] for key in change if key != "name"} for change in changes}
+    if len(found) < len(changes):
+        raise ValueError(f"Config: {[change['name'] for change in changes]} has a name twice; give each its own name.")
+    return found

@@ -225,6 +225,7 @@ class Steps:
         variables = {
             "PYTHONPATH": self.source,
             "PYTHONNOUSERSITE": 1,
+            "PYTHONOPTIMIZE": "",  # Docstrings are titles and captions.
             "PYTHONSAFEPATH": 1,
             # Empty means unset.  Jobs store compiled modules; otherwise each of them compiles pandas and Matplotlib.
             "PYTHONDONTWRITEBYTECODE": "",
@@ -245,8 +246,7 @@ def import_graph() -> grimp.ImportGraph:
     try:
         return grimp.build_graph(*present, cache_dir=None, exclude_type_checking_imports=True)
     except grimp.exceptions.SourceSyntaxError as error:
-        syntax_tree(Path(error.filename))
-        raise
+        raise ValueError(f"{error}") from None
     finally:
         del sys.path[: len(PACKAGES)]
 

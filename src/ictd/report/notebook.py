@@ -12,6 +12,9 @@ from ictd.report import html
 from ictd.report.html import Markup, anchor, banner, fold, save, text, without_dead_links
 from ictd.storage import load_text, save_text
 
+# Seconds that a busy machine may take to answer.
+PATIENCE = 600
+
 
 def main(
     notebook: Path,
@@ -66,13 +69,24 @@ def private_jupyter() -> Iterator[None]:
 
 
 def execute(notebook: Path, parameters: dict):
-    """Run a notebook, and return it with its outputs.  A cell that fails raises a ValueError."""
+    """Run a notebook, and return it with its outputs.  ValueError if a cell fails, or the kernel ends or is silent."""
     import papermill
 
+    # By default the kernel has 60 s to start, and outputs that come 4 s after the end of their cell are lost.
+    waits = dict.fromkeys(("start_timeout", "execution_timeout", "iopub_timeout"), PATIENCE)
     try:
         finished = papermill.execute_notebook(
-            notebook, None, parameters, kernel_name="python3", progress_bar=False, log_output=True
+            notebook,
+            None,
+            parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            log_output=True,
+            raise_on_iopub_timeout=True,
+            **waits,
         )
+    except (RuntimeError, TimeoutError) as error:
+        raise ValueError(f"{notebook}: {str(error).splitlines()[0].rstrip('.')}; run snakemake again.") from error
     except papermill.PapermillExecutionError as error:
         raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
     # The id of the cell with the parameters is random, and the page shows ids.

@@ -135,7 +135,7 @@ def test_parts_are_measured_on_other_tasks_than_those_of_the_fits(tmp_path):
         ({"main": {"targets": ["td", "v"]}}, "targets has 'v'"),
         ({"main": {"dimension": 11}}, "dimension is 11 with 10 states"),
         ({"variations": [{"name": "a", "features": "orthonormal"}]}, "dimension is 4 with 10 states"),
-        ({"variations": [{"name": "main"}]}, "two settings 'main'"),
+        ({"variations": [{"name": "main"}]}, "has a name twice"),
         ({"variations": [{"name": "loop", "targets": ["td"]}]}, "mean_part has 'loop'"),
     ],
 )
