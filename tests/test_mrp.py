@@ -257,7 +257,10 @@ HALVES, REWARD = np.full((1, 2, 2), 0.5), np.zeros((1, 2))
     ("call", "message"),
     [
         (lambda: ictd.sample_tasks("boyan", 1, 1, rng()), "states is 1"),
-        (lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5), "'boyan' .* 'threshold'"),
+        (
+            lambda: ictd.sample_tasks("boyan", 5, 1, rng(), threshold=0.5),
+            r"'boyan' .*'threshold'\]: boyan has no argument threshold",
+        ),
         (lambda: ictd.Tasks(HALVES[None], REWARD[None]), "leading axes"),
         (lambda: ictd.Tasks(np.ones((1, 1, 1)), np.zeros((1, 1))), "number of states is 1"),
         (lambda: ictd.Tasks(np.eye(2), REWARD[0]), r"transition\[0\] has 2 closed classes of states, \[\[0\], \[1\]\]"),

@@ -379,7 +379,8 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
     try:
         converted = np.asarray(value)
         if converted.dtype == object:  # Such as columns of a DataFrame.
-            converted = np.array(_missing_as_nan(converted).tolist())
+            entries = _missing_as_nan(converted) if kinds == "iuf" else converted
+            converted = np.array(entries.tolist())
     except (RuntimeError, TypeError) as error:  # Such as torch's for a tensor with a gradient.
         raise ValueError(f"{name} cannot be an array: {abbreviated(error).rstrip('.')}.") from None
     except Exception as error:

@@ -588,7 +588,7 @@ def _drawn(
     except TypeError as error:
         if options and "argument" in str(error):
             raise ValueError(
-                f"environment {name_of(env)!r} does not take the options {sorted(options)}: {error}."
+                f"environment {name_of(env)!r} does not take the options {sorted(options)}: {str(error).rstrip('.')}."
             ) from None
         raise
     except (StopIteration, LookupError, RuntimeError) as error:  # Such as the end of a list of tasks.

@@ -62,8 +62,9 @@ function checkSettings(settings) {
   return own ? [...errors, ...ownErrors(settings)] : errors;
 }
 
-// Largest deviation of a row sum from one that counts as rounding, as in the library.
-const ROW_SUM_TOLERANCE = 1e-9;
+// Largest deviation of a row sum from one that counts as rounding, without and with a warning, as in the library.
+const SINGLE = 2.5e-7;
+const LARGEST_TOLERANCE = 1e-3 + 1e-9;
 
 function rowSum(row) {
   return row.reduce((sum, entry) => sum + entry, 0);
@@ -81,13 +82,12 @@ function ownErrors({ own, states }) {
   if (n < least || n > most) return [`the number of states is ${n}; give a whole number from ${least} to ${most}.`];
   if (n !== states) return [`states is ${states}; give ${n}, the number of rows of transition.`];
   for (let s = 0; s < n; s++) {
-    const bad = transition[s].findIndex((p) => !(p >= -ROW_SUM_TOLERANCE));
+    const bad = transition[s].findIndex((p) => !(p >= -SINGLE));
     if (bad >= 0) return [`transition[${s}, ${bad}] is ${inWords(transition[s][bad])}, which is not a probability.`];
   }
-  const digits = significantDigits(transition.flat());
   for (const [s, row] of transition.entries()) {
     const sum = rowSum(row);
-    if (!(Math.abs(sum - 1) <= allowedDeviation(row, digits))) {
+    if (!(Math.abs(sum - 1) <= LARGEST_TOLERANCE)) {
       const shown = Number(sum.toPrecision(10));
       return [`transition[${s}] sums to ${shown}, not to one; correct the row, or divide it by its sum.`];
     }
@@ -111,34 +111,11 @@ function inWords(number) {
   return String(number).replace("NaN", "nan").replace("Infinity", "inf");
 }
 
-// Largest deviation of a row sum that rounding to so many significant digits explains.
-function allowedDeviation(row, digits) {
-  const positive = row.filter((p) => p !== 0).length;
-  return Math.max(ROW_SUM_TOLERANCE, positive * (0.5 * 10 ** -digits + Number.EPSILON));
-}
-
-// Least number of significant decimal digits, from 3 to 15, with which all numbers from 0 to 1 can be written, but for
-// a few roundings.
-function significantDigits(numbers) {
-  const positive = numbers.filter((number) => number > 0 && number <= 1);
-  for (let digits = 3; digits < 15; digits++) {
-    const error = (number) => Math.abs(Number(number.toPrecision(digits)) - number);
-    if (positive.every((number) => error(number) <= 4 * Number.EPSILON * number)) return digits;
-  }
-  return 15;
-}
-
 // Rows of a chain of one's own that are rounded, and that are divided by their sums.
 function settingsWarnings(settings) {
   if (settings.environment !== "own" || ownErrors(settings).length) return [];
-  const { transition } = settings.own;
-  const digits = significantDigits(transition.flat());
-  return transition.flatMap((row, s) => {
-    const sum = Number(rowSum(row).toPrecision(10));
-    if (Math.abs(rowSum(row) - 1) <= ROW_SUM_TOLERANCE) return [];
-    const rounded = `as its probabilities are rounded to ${digits} digits`;
-    return [`transition[${s}] sums to ${sum}, ${rounded}; such rows are divided by their sums.`];
-  });
+  const rounded = settings.own.transition.some((row) => Math.abs(rowSum(row) - 1) > SINGLE);
+  return rounded ? ["rows of transition do not sum to one and are divided by their sums."] : [];
 }
 
 // A pasted matrix, whose rows end with a line, a semicolon or a bracket, and pasted rewards; no rewards are null.
