@@ -6,13 +6,13 @@ import importlib.util
 from ictd.pipeline.provenance import module_path
 
 
-def imported_modules(name: str) -> set[str]:
-    """Names of the project's modules that a module imports, with the module itself and their packages."""
+def imported_modules(name: str, without: str = "") -> set[str]:
+    """Names of the project's modules that a module imports, but not through one, with the module and their packages."""
     found, waiting = set(), [name]
     while waiting:
         module = waiting.pop()
         path = module_path(module)
-        if path and module not in found:
+        if path and module not in found and module != without:
             found.add(module)
             package = module if path.name == "__init__.py" else module.rpartition(".")[0]
             waiting += [module.rpartition(".")[0], *imports_in(path.read_text(), package)]

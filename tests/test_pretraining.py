@@ -8,8 +8,8 @@ from tolerances import ENGINES
 import ictd
 from ictd import pretraining
 from ictd.engine import Engine
+from ictd.pipeline.grid import log_spaced_integers
 from ictd.pretraining import Divergence, pretrain_history, pretrain_runs
-from ictd.statistics import log_spaced_integers
 
 
 @pytest.mark.parametrize(("algo", "scaled"), [("td", True), ("mc", False)])

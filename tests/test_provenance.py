@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import grimp
 import pytest
 from projects import RUN
 
@@ -91,6 +92,18 @@ def test_the_code_of_a_step_is_what_it_imports(package):
 DRY_RUN = SimpleNamespace(executor_plugin=1, dryrun=True, touch=False)
 REPORT = SimpleNamespace(executor_plugin=None, dryrun=False, touch=False)
 TOUCH = SimpleNamespace(executor_plugin=1, dryrun=False, touch=True)
+
+
+def test_the_package_has_floors_and_no_circle():
+    """Core below theory, below steps, below the report; the modules of a floor may import each other."""
+    graph = import_graph()
+    above = ["report", "steps", "theory"]
+    core = {name.split(".")[1] for name in graph.modules if name.startswith("ictd.")} - {*above}
+    floors = [*above, grimp.Layer(*core, independent=False)]
+    assert graph.find_illegal_dependencies_for_layers(floors, containers={"ictd"}) == set()
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            assert module not in graph.find_upstream_modules(imported), (module, imported)
 
 
 @pytest.fixture

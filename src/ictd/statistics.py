@@ -211,14 +211,6 @@ def log_spaced(smallest: float, largest: float, number: int) -> np.ndarray:
     return np.geomspace(smallest, largest, number)
 
 
-def log_spaced_integers(largest: int, number: int) -> np.ndarray:
-    """Make an ascending int array of at most ``number`` log-spaced integers from 1 to ``largest``.
-
-    Numbers that round to the same integer are merged.  If ``number`` is 1, the array has ``largest`` only.
-    """
-    return np.unique(np.geomspace(largest, 1, number).round().astype(np.int64))
-
-
 def mean_score(msve: np.ndarray, axis: int | tuple[int, ...] = -1) -> np.ndarray:
     """Mean of MSVE over axes, by which candidates are compared; NaN, from an overflow, counts as infinite."""
     means = msve.mean(axis=axis)

@@ -3,7 +3,11 @@ use rule step as pretrain with:
     input:
         tasks="<results>/tasks/{env}-{states}/{seeds}.npz",
         returns=returns_of,
-        options=step("ictd.steps.pretrain", diverged=RESULTS / "diverged"),
+        options=step(
+            "ictd.steps.pretrain",
+            without=() if config["engine"] == "torch" else ("ictd.torch_twin",),
+            diverged=RESULTS / "diverged",
+        ),
     output:
         f"<results>/runs/{CELL}/{{seeds}}.npz",
     pathvars:

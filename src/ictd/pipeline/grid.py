@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 
 class Cell(NamedTuple):
     """One setting of the grid with one algorithm.  A cell and a seed determine a run."""
@@ -119,3 +121,11 @@ def variants(main: dict, changes: list[dict]) -> dict[str, dict]:
     if len(found) < len(changes):
         raise ValueError(f"Config: {[change['name'] for change in changes]} has a name twice; give each its own name.")
     return found
+
+
+def log_spaced_integers(largest: int, number: int) -> np.ndarray:
+    """Make an ascending int array of at most ``number`` log-spaced integers from 1 to ``largest``.
+
+    Numbers that round to the same integer are merged.  If ``number`` is 1, the array has ``largest`` only.
+    """
+    return np.unique(np.geomspace(largest, 1, number).round().astype(np.int64))

@@ -17,6 +17,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from functools import cache
 from os.path import commonpath
 from pathlib import Path
@@ -70,6 +71,7 @@ class Steps:
         *sections: dict,
         options_file: str | None = None,
         modules: tuple[str, ...] = (),
+        without: tuple[str, ...] = (),
         **given,
     ) -> Callable:
         """Make the input ``options`` of a rule that runs a step: a function of wildcards, as Snakemake takes it.
@@ -94,6 +96,8 @@ class Steps:
             Name of the options file, for a step that several rules run with different values; by default the module.
         modules : tuple of str
             Modules that the step imports by a name that is a value.
+        without : tuple of str
+            Modules that the step imports for other values only.
         **given : values of parameters
             A function is called with the wildcards.  A ``Path`` outside the folder of results is a text of the project.
 
@@ -113,7 +117,7 @@ class Steps:
         results = Path(self.config["results"])
         files = [file for value in paths.values() for file in listed(value) if not file.is_relative_to(results)]
         texts = [os.path.relpath(file.absolute(), PROJECT) for file in files]
-        names = modules_of(module, *modules)
+        names = modules_of(module, *modules, without=without)
         fixed = {
             "step": module,
             "code": {name: code_digest(name) for name in names},
@@ -251,9 +255,13 @@ def import_graph() -> grimp.ImportGraph:
         del sys.path[: len(PACKAGES)]
 
 
-def modules_of(*steps: str) -> list[str]:
-    """List some modules, and all modules of the project that they import, directly or not."""
+def modules_of(*steps: str, without: tuple[str, ...] = ()) -> list[str]:
+    """List some modules, and all modules of the project that they import, directly or not, but not through some."""
     graph = import_graph()
+    if without:
+        graph = deepcopy(graph)
+        for name in without:
+            graph.remove_module(name)
     return sorted({*steps}.union(*map(graph.find_upstream_modules, steps)))
 
 

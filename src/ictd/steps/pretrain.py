@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import msve, value_function
-from ictd.pipeline.grid import Cell
+from ictd.pipeline.grid import Cell, log_spaced_integers
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.rng import generator
-from ictd.statistics import log_spaced_integers
 from ictd.steps.tasks import stored_runs
 from ictd.storage import save_arrays, stacked
 from ictd.transformer import initial_weights

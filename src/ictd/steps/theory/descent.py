@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
+from ictd.pipeline.grid import log_spaced_integers
 from ictd.rng import generator
-from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table, stacked
 from ictd.theory.recursion import Embeddings, evolve
 from ictd.theory.statements import (

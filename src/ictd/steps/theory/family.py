@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import sample_tasks
-from ictd.pipeline.grid import parse_name
+from ictd.pipeline.grid import log_spaced_integers, parse_name
 from ictd.rng import generator
-from ictd.statistics import log_spaced_integers
 from ictd.storage import long_table, save_table
 from ictd.theory.family import ALGORITHMS, MEMBERS, algorithm_weights, error_bound, largest_error, limit, random_weights
 from ictd.theory.recursion import ALGOS, evolve

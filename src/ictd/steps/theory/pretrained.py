@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from ictd.mrp import Tasks, sample_tasks
-from ictd.pipeline.grid import Cell
+from ictd.pipeline.grid import Cell, log_spaced_integers
 from ictd.rng import generator
-from ictd.statistics import log_spaced_integers
 from ictd.storage import load_arrays, long_table, save_table
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, looped_updates, norm_of_mean
