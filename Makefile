@@ -79,7 +79,7 @@ report: $(READY)
 	@test -e $(RESULTS)/manifest.json \
 	    || { echo "There is no finished run in $(RESULTS)/; run make reproduce, which also writes the report."; exit 1; }
 	@snakemake --dry-run --cores 1 2>&1 | grep -q "Nothing to be done" \
-	    || { echo "The settings or the code have changed since the run in $(RESULTS)/; run make reproduce."; exit 1; }
+	    || { echo "Settings, code or files have changed since the run in $(RESULTS)/; run make reproduce."; exit 1; }
 	$(write_report)
 
 article: $(READY)
