@@ -9,6 +9,7 @@ import ast
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -84,10 +85,10 @@ def text_digest(name: str) -> str:
         raise ValueError(f"{error.filename} cannot be read: {error.strerror}.") from None
 
 
-def source_digest(content: dict) -> str:
-    """Compute a digest of the bytes of the modules and texts that an options file names, without parsing them."""
-    paths = [path for module in content["code"] for path in files_of(module)]
-    paths += [PROJECT / name for name in content["texts"]]
+def source_digest(modules: Iterable[str], texts: Iterable[str]) -> str:
+    """Compute a digest of the bytes of modules and texts, without parsing them."""
+    paths = [path for module in modules for path in files_of(module)]
+    paths += [PROJECT / name for name in texts]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.exists())).hexdigest()
 
 

@@ -17,8 +17,9 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
-from functools import cache
+from functools import cache, cached_property
 from os.path import commonpath
 from pathlib import Path
 
@@ -63,7 +64,8 @@ class Steps:
 
     def __init__(self, config: dict, source: str, workflow):
         self.config, self.source, self.workflow = config, source, workflow
-        self.contents: dict[str, dict] = {}  # Of the options files, by their paths.
+        # By the path of an options file: its content, and the path where it is, which is another one in a dry run.
+        self.written: dict[str, tuple[dict, str]] = {}
 
     def __call__(
         self,
@@ -118,6 +120,8 @@ class Steps:
         files = [file for value in paths.values() for file in listed(value) if not file.is_relative_to(results)]
         texts = [os.path.relpath(file.absolute(), PROJECT) for file in files]
         names = modules_of(module, *modules, without=without)
+        # Before the digests of the code: an edit between the two then stops no job.
+        sources = source_digest(names, texts)
         fixed = {
             "step": module,
             "code": {name: code_digest(name) for name in names},
@@ -145,7 +149,7 @@ class Steps:
             reached = [env for env in FILES if "ictd.mrp" in names and (env in chosen or env in text)]
             content = fixed | {"environments": {env: environment_digest(env) for env in reached}, "options": values}
             path = self._options_file(f"{results.joinpath('options', *place)}.json", content)
-            JOBS[path] = content, source_digest(content), paths
+            JOBS[path] = content, sources, paths
             return path
 
         return options
@@ -156,16 +160,21 @@ class Steps:
         If Snakemake runs no jobs, such as in a dry run, the new content goes to another file, which is the input of the
         planned jobs.
         """
-        if self.contents.setdefault(path, content) != content:
+        known, place = self.written.get(path, (content, ""))
+        if known != content:
             raise ValueError(f"Several rules run {content['step']} with other values; give one an options_file.")
-        try:
-            stored = load_json(Path(path))
-        except Unusable:
-            stored = None
+        if not place:
+            place = self._place(path, content)
+            self.written[path] = content, place
+        return place
+
+    def _place(self, path: str, content: dict) -> str:
+        """Write an options file, unless it has the content, and return where it is."""
         if self.workflow.touch:
             self._check_touched(path, content)
-        if stored == content:
-            return path
+        with suppress(Unusable):
+            if load_json(Path(path)) == content:
+                return path
         if self.workflow.executor_plugin is None or self.workflow.dryrun:
             path = f"{PLANNED}/{path}/{options_digest(content)}.json".replace("..", "parent")
         try:
@@ -177,10 +186,15 @@ class Steps:
     def _check_touched(self, path: str, content: dict) -> None:
         """Raise a ValueError if ``--touch`` would keep files that were made with other options."""
         results = Path(self.config["results"])
-        for name, record in load_records(results).items():
+        for name, record in self.records.items():
             digest = record["options"].get(os.path.relpath(path, results), "")
             if (results / name).exists() and digest not in ("", options_digest(content)):
                 raise ValueError(f"{results / name} was made with other options; --touch would keep it.")
+
+    @cached_property
+    def records(self) -> dict[str, dict]:
+        """The records of jobs."""
+        return load_records(Path(self.config["results"]))
 
     def check_times(self) -> None:
         """Wait until no job has ended in the future, because Snakemake compares times.

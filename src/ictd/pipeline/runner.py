@@ -95,7 +95,7 @@ def check_unchanged(job: dict) -> None:
 
     content = load_json(Path(job["options"]))
     changed = [job["options"]] if options_digest(content) != job["digest"] else []
-    if source_digest(content) != job["sources"]:
+    if source_digest(content["code"], content["texts"]) != job["sources"]:
         changed += edited(content)
     changed += [env for env, digest in content["environments"].items() if environment_digest(env) != digest]
     if changed:
