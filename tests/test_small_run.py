@@ -13,7 +13,8 @@ from tolerances import ENGINES
 
 import ictd
 from ictd import training_data
-from ictd.evaluation import draw_unseen_tasks, layer_measures
+from ictd.baselines import BASELINES, Given
+from ictd.evaluation import baseline_msve, draw_unseen_tasks, factor_scores, layer_measures
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
@@ -206,32 +207,24 @@ def test_evaluations_equal_those_on_whole_prompts(run, metrics):
 
 @pytest.mark.parametrize("states", [3, 5])
 def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
-    tuned, theta = where(metrics["step_sizes"], states=states, depth=2), ictd.theta_td(states)
-    stored, tuning = np.load(run / f"baselines/{states}-2.npz"), unseen(0, states, 7, "tuning")
+    """Candidates are compared by errors on whole prompts; each trial has its own tasks."""
+    theta, tuning = ictd.theta_td(states), unseen(0, states, 7, "tuning")
     models = [ictd.Weights(theta.u, size * theta.A) for size in SIZES]
     scores = [np.mean([naive.errors(model, tuning, length, 2) for length in LENGTHS]) for model in models]
+    tuned = where(metrics["step_sizes"], states=states, depth=2)
     np.testing.assert_allclose(tuned["msve"], scores)
     np.testing.assert_allclose(tuned["step_size"], SIZES)
-    best = int(np.argmin(scores))
-
-    def with_zeros(data, length, count):
-        rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=1)
-        return data.error(np.repeat(rewards.sum(axis=1, keepdims=True) / (length + count) / 0.1, states, axis=1))
-
-    of_counts = [np.mean([with_zeros(tuning, length, count) for length in LENGTHS]) for count in SIZES]
-    zeros = SIZES[int(np.argmin(of_counts))]
-    for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
+    contexts, given = [tuning.context(length) for length in LENGTHS], Given(0.9, 2, 0.1, True, {})
+    of_zeros = factor_scores(BASELINES["constant_tuned"], tuning, contexts, given, SIZES)
+    factors = {"theta_td": SIZES[np.argmin(scores)], "constant_tuned": SIZES[of_zeros.argmin()]}
+    given, stored = Given(0.9, 2, 0.1, True, factors), np.load(run / f"baselines/{states}-2.npz")
+    for seed in range(3):
         data = unseen(seed, states)
-        pairs = zip(data.paths, data.tasks.reward, strict=True)
-        paths = [(path[: length + 1], reward) for path, reward in pairs]
-        lstd = np.array([naive.lstd(path, reward[path[:-1]], states, 0.9, 0.1) for path, reward in paths])
-        expected = {"theta_td": naive.errors(models[best], data, length, 2), "lstd": data.error(lstd)}
-        expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
-        expected |= {"constant": with_zeros(data, length, 0), "constant_tuned": with_zeros(data, length, zeros)}
+        expected = baseline_msve(factors.keys() | {"lstd", "zero"}, data, [data.context(m) for m in LENGTHS], given)
         for name, errors in expected.items():
-            np.testing.assert_allclose(stored[name][seed, k], errors)
-            row = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed, context_length=length)
-            np.testing.assert_allclose(row["msve"], [errors.mean()])
+            np.testing.assert_allclose(stored[name][seed], errors)
+            rows = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed)
+            np.testing.assert_allclose(rows["msve"], errors.mean(axis=1))
 
 
 def test_tables_over_seeds(run, metrics):
