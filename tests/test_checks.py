@@ -221,14 +221,11 @@ ENDS, DIVIDED = (
 @pytest.mark.parametrize(
     ("kind", "total", "episodic", "words"),
     [
-        ("f8", 1 - 1e-8, True, ENDS),
         ("f8", 0.999, True, ENDS),
         ("f8", 1.001, True, DIVIDED),
         ("f8", 0.999, False, DIVIDED),
-        ("f8", 1 - 1e-7, False, "no warning"),
         (">f4", 1 - 5e-6, True, ENDS),
         ("f4", 1 - 1e-7, True, "no warning"),
-        ("f2", 0.9996, False, DIVIDED),
     ],
 )
 def test_a_row_that_nearly_sums_to_one_is_rounded_or_has_an_end(kind, total, episodic, words):
@@ -263,14 +260,8 @@ def test_negative_probabilities_are_clipped_within_rounding(entry):
     [
         (ictd.lstd, {"gamma": 0.9, "ridge": 0.1}, "lstd has no argument gamma; its name is discount."),
         (ictd.lstd, {"ridge": 0.1}, "lstd missing a required argument: 'context'; its arguments are context, discount"),
-        (ictd.td_lambda, {"dones": [0, 1]}, "td_lambda has no argument dones; its name is terminals."),
-        (
-            ictd.Context.from_trajectory,
-            {"terminals": [0]},
-            r"from_trajectory has .* to Context\.from_transitions",
-        ),
+        (ictd.Context.from_trajectory, {"terminals": [0]}, r"from_trajectory has .* to Context\.from_transitions"),
         (ictd.Context.from_transitions, {"truncated": [0]}, "has no argument truncated; leave out time limits, after"),
-        (ictd.sample_tasks, {"env": "loop", "threshold": 0.4}, "sample_tasks missing a required argument: 'states'"),
     ],
 )
 def test_wrong_names_of_arguments_are_explained(function, arguments, message):
@@ -281,7 +272,6 @@ def test_wrong_names_of_arguments_are_explained(function, arguments, message):
 @pytest.mark.parametrize(
     ("shape", "given", "sizes", "bound"),
     [
-        ("n, n", (3, 3), {}, {"n": 3}),
         ("n, n", (3, 4), {}, None),
         ("..., 2n+1, m", (5, 7, 2), {}, {"...": (5,), "n": 3, "m": 2}),
         ("..., 2n+1, m", (6, 2), {}, None),
@@ -289,7 +279,6 @@ def test_wrong_names_of_arguments_are_explained(function, arguments, message):
         ("..., m+1", (4,), {"m": 2}, None),
         ("..., n", (2,), {"...": (5,)}, None),
         ("*, n", (2,), {"...": (5,)}, {"...": (5,), "n": 2}),
-        ("..., m!, d", (5, 1, 2), {}, None),
         ("..., m!, d", (1, 1, 2), {}, {"...": (1,), "m": 1, "d": 2}),
     ],
 )

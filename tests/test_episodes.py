@@ -338,13 +338,10 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
 
     for i, one in enumerate(made()):
         assert one == made()[i] and not one != made()[i]
-        assert [one == other for other in made()].count(True) == 1 and one != 5
-        assert (one == np.ones(3)) is False and (np.ones(3) != one) is True
+        assert [one == other for other in made()].count(True) == 1 and one != 5 and (one == np.ones(3)) is False
     context, weights, model, tasks, *_ = made()
-    assert Context(3, ENDLESS.G) == ENDLESS
     assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
-    assert Context([2, 2], np.stack([context.G] * 2)) != Context([2, 3], np.stack([context.G] * 2))
-    assert model != ictd.Model(weights, 4, 0.9) and model in [model]
+    assert model != ictd.Model(weights, 4, 0.9)
     assert tasks != ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((4, 1)))
 
 
@@ -364,17 +361,12 @@ def test_missing_next_states_of_ends_are_ignored(form):
     np.testing.assert_allclose(by_features.G, expected.G, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("of_features", [False, True])
-def test_logs_of_several_agents_with_swapped_axes_give_a_warning(of_features):
+def test_logs_of_several_agents_with_swapped_axes_give_a_warning():
     """Steps (T, N) of N agents are T contexts of N steps for the library."""
     rng = np.random.default_rng(0)
     paths, rewards, ends = rng.integers(0, 5, (31, 4)), rng.normal(size=(30, 4)), rng.random((30, 4)) < 0.1
-    phi = np.eye(5)[paths]
     with pytest.warns(UserWarning, match="steps follow each other along the first axis") as caught:
-        if of_features:
-            Context.from_features(phi[:-1], phi[1:], rewards, ends)
-        else:
-            Context.from_transitions(paths[:-1], rewards, paths[1:], 5, terminals=ends)
+        Context.from_transitions(paths[:-1], rewards, paths[1:], 5, terminals=ends)
     assert [warning.filename for warning in caught] == [__file__]
 
 
@@ -400,18 +392,13 @@ ENDLESS = Context.from_trajectory([0, 1, 2, 0], [1.0] * 3, features=FEATURES)
     "call",
     [
         lambda context: ictd.lstd(context, 1, 0.1),
-        lambda context: ictd.batch_td(context, 1, 0.1, 3),
         lambda context: ictd.certainty_equivalence(context, 1 - 1e-12),
-        lambda context: ictd.Model(ictd.theta_td(4), 3, 1).values(context),
         lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, [0.5, 1, 1, 1], 0.5, 0.1, n=4),
         lambda context: ictd.constant_estimate(Context.from_trajectory([0, 1, 0], [1.0] * 2, 2), 1),
         lambda context: ictd.lstd(ENDLESS, 1, 0.1),
         lambda context: ictd.batch_td(Context.joined([ENDLESS, ENDLESS]), 1, 0.1, 3),
-        lambda context: ictd.lstd(Context.from_features(FEATURES, FEATURES[::-1], [1.0] * 4), 1, 0.1),
-        lambda context: ictd.lstd(Context.from_trajectory([0, 1], [1.0], 4).with_features(FEATURES), 1, 0.1),
         lambda context: ictd.lstd(Context.enumerated(np.eye(4), [1.0] * 4, FEATURES), 1, 0.1),
         lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, 1, 0.5, 0.1, features=FEATURES),
-        lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, 1, 0.5, 0.1, features=np.eye(4)),
     ],
 )
 def test_a_discount_of_one_needs_an_end(call):

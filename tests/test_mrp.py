@@ -204,14 +204,6 @@ def test_a_single_chain_is_a_set_of_one_task():
     assert len(ictd.BatchStatistics(*(array[0] for array in vars(batches).values()))) == 1
 
 
-def test_tasks_are_selected_by_slices():
-    tasks = ictd.sample_tasks("loop", 3, 5, rng())
-    selected = tasks[1:4]
-    assert len(selected) == 3 and selected.states == 3
-    for name, array in vars(tasks).items():
-        np.testing.assert_array_equal(getattr(selected, name), array[1:4])
-
-
 def test_slices_of_tasks_keep_the_distribution_of_visited_states():
     behaviour = rng().dirichlet(np.ones(3), size=5)
     tasks = ictd.Tasks(*vars(ictd.sample_tasks("loop", 3, 5, rng())).values(), behaviour=behaviour)
