@@ -82,13 +82,6 @@ def msve(p: np.ndarray, r: np.ndarray, discount: float, estimate: np.ndarray) ->
 # Prompts
 
 
-def enumerated_context(p: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
-    """Columns [phi(s); gamma sum_j p(j | s) phi(j); r(s)] of all states, eq. (Z0 redef)."""
-    n = len(r)
-    columns = [np.concatenate([np.eye(n)[s], discount * p[s], [r[s]]]) for s in range(n)]
-    return np.array(columns).T
-
-
 def prompts(contexts: np.ndarray) -> np.ndarray:
     """Append the column [phi(s); 0; 0] of each state s: prompts (..., n, 2n+1, m+1) from contexts (..., 2n+1, m)."""
     *lead, width, m = contexts.shape
@@ -169,7 +162,7 @@ def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number
         p[tasks["followers"]] = tasks["transition"][0, k]
         counts[tasks["followers"]] = tasks["transitions"][0, k]  # Of S_t to S_{t+1} in the batch.
         r = tasks["reward"][0, k]
-        context = enumerated_context(p, r, results.discount)
+        context = naive.enumerated_prompt(p, r, results.discount, 0)[:, :-1]
         model = (*theta, results.depth, results.divisor(n))
         value, slopes = transformer(context, *model), gradient(context, *model)
         change = [np.zeros_like(part) for part in theta]
@@ -222,18 +215,6 @@ def sampled_errors(results: Results, lengths: list[int], size: int, stream: str)
                 for method, estimate in estimates.items():
                     errors[method, m][seed, i] = msve(p, r, results.discount, estimate)
     return errors
-
-
-def paper_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
-    """MSVE on the paper's tasks, (seeds, tasks)."""
-    settings = results.settings["evaluation"]
-    stored = {algo: results.arrays(f"evaluation/{results.cell(algo)}.npz")["msve"] for algo in results.algorithms}
-    stored["lstd"] = results.arrays(f"baselines/{results.states}-{results.depth}.npz")["lstd"]
-    errors = sampled_errors(results, lengths, settings["tasks"], "validation")
-    place = settings["context_lengths"].index
-    return [
-        Number(f"{name}, {m} steps, paper's tasks", errors[name, m], stored[name][:, place(m)]) for name, m in errors
-    ]
 
 
 def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
@@ -295,7 +276,7 @@ def main(folder: str) -> None:
     lengths = results.settings["evaluation"]["context_lengths"]
     ends = [lengths[0], lengths[-1]]
     numbers = [number for algo in results.algorithms for number in pretrained_weights(results, algo, 50)]
-    numbers += paper_tasks_msve(results, ends) + claim_tasks_msve(results, ends)
+    numbers += claim_tasks_msve(results, ends)
     for algo in results.algorithms:
         found, verdict, stored = pattern_claim(results, algo)
         numbers += found

@@ -81,7 +81,7 @@ def test_the_notebook_on_an_own_chain(tmp_path):
     """With rewards that depend on the next state, and one transition on two lines with different rewards."""
     notebook, chain = ROOT / "examples/own-chain.ipynb", tmp_path / "chain.csv"
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells) and len(cells) < 14
+    assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells)
     lines = pd.read_csv(ROOT / "examples/own-chain.csv")
     lines["reward"] = 0.3 - 0.2 * lines["from"] + 0.5 * lines["reward"]
     parts = lines.iloc[[0, 0]].assign(probability=[0.15, 0.45], reward=[3.0, -1.0])

@@ -62,12 +62,9 @@ def test_the_length_of_jumps_keeps_their_tables_small(env, states):
     assert jumps.jump_length(np.full((60, 60), 1 / 60), 5, np.empty((2, 60), np.int64)) == 1
 
 
-def test_batches_do_not_depend_on_later_tasks_and_returns_not_on_steps():
+def test_steps_of_batches_do_not_depend_on_returns():
     tasks = ictd.sample_tasks("boyan", 3, 50, generator())
     several = ictd.unroll(tasks, 6, 0.9, 4, generator("batches"))
-    fewer = ictd.unroll(tasks[:7], 6, 0.9, 4, generator("batches"))
-    for name, array in vars(several).items():
-        np.testing.assert_array_equal(array[:7], getattr(fewer, name))
     without = ictd.unroll(tasks, 6, 0.5, 1, generator("batches"))
     np.testing.assert_array_equal(without.transitions, several.transitions)
     np.testing.assert_allclose(without.return_sums, several.visits * tasks.reward)
