@@ -218,24 +218,6 @@ def test_enumerated_contexts_of_chains_with_ends(discount):
 # Equations without a single solution
 
 
-def test_collinear_features_have_the_least_norm_and_others_are_unharmed():
-    """Of three contexts, the second has features x and 2x, with the weights (1, 2) a where a is that of 5x alone."""
-    rng = np.random.default_rng(0)
-    states, rewards = rng.integers(0, 4, (3, 31)), rng.normal(size=(3, 30))
-    features = rng.normal(size=(3, 4, 2))
-    features[1, :, 1] = 2 * features[1, :, 0]
-    single = Context.from_trajectory(states[1], rewards[1], features=features[1, :, :1])
-    expected = np.array([1, 2]) / 5 * ictd.lstd(single, 0.9, 1e-300)
-    contexts = Context.from_trajectory(states, rewards, features=features)
-    by_traces = ictd.lstd_lambda(states, rewards, 0.9, 0, 1e-300, features=features)
-    for found in (ictd.lstd(contexts, 0.9, 1e-300), by_traces):
-        np.testing.assert_allclose(found[1], expected, rtol=1e-8)
-    found = ictd.lstd(contexts, 0.9, 1e-300)
-    for i in (0, 2):
-        alone = Context(30, contexts.G[i])
-        np.testing.assert_array_equal(found[i], ictd.lstd(alone, 0.9, 1e-300))
-
-
 @pytest.mark.parametrize("ridge", [1e-300, 1e-14, 1e-12, 1e-8, 1e-3, 1.0])
 @pytest.mark.parametrize("mixed", [[[1, 0, 1], [0, 1, 1]], [[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0.1, 3]]])
 def test_weights_of_collinear_features_are_in_the_span_of_the_features(mixed, ridge):
