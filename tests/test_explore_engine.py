@@ -22,8 +22,6 @@ from ictd.transformer import estimates
 from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable
 
 GAMMA, RATE = 0.9, 1e-3
-# Thresholds of the alias tables have 30 bits.
-ALIAS = 2.0**-29
 # Draws of a test of distributions.
 DRAWS = 10_000
 SLOW = pytest.mark.slow
@@ -303,22 +301,6 @@ def test_tasks_have_the_distribution_of_their_environment(v8, environment, state
     np.testing.assert_allclose(stationary, expected, rtol=1e-12)
 
 
-def test_alias_tables_have_the_given_probabilities(v8):
-    for p in (np.array([0.5, 0.0, 0.25, 0.25]), np.random.default_rng(0).dirichlet(np.ones(9)), np.array([0.0, 1.0])):
-        accept, outcomes = v8(
-            """const table = new AliasTable(p.length + 3);
-            table.fillRow(2, p.length, p, 0);
-            return [table.accept, table.outcomes];""",
-            p=p,
-        )
-        found = np.zeros(len(p))
-        for k in range(2, 2 + len(p)):
-            found[outcomes[2 * k + 1] - 2] += accept[k] / 2**30 / len(p)
-            found[outcomes[2 * k] - 2] += (1 - accept[k] / 2**30) / len(p)
-        np.testing.assert_allclose(found, p, atol=ALIAS)
-        assert (found[p == 0] == 0).all()
-
-
 def test_trajectories_have_the_distribution_of_the_chain(v8):
     data = unseen(3, tasks=1)
     found = v8(
@@ -351,28 +333,6 @@ def test_batches_and_returns_have_the_distributions_of_the_library(v8, environme
     )  # fmt: skip
     batches = ictd.unroll(tasks, 3, GAMMA, tau, np.random.default_rng(1))
     assert_same_moments(found, np.hstack([batches.transitions.reshape(DRAWS, -1), batches.return_sums]))
-
-
-def test_paths_of_jumps_equal_naive(v8):
-    data = unseen(4, tasks=1)
-    p, r = data.tasks.transition[0], data.tasks.reward[0]
-    for most in (1, 3, 100):
-        found = v8(
-            """const jumps = new PathSampler(4);
-            jumps.prepare(task.transition, task.reward, discount, most);
-            return [jumps.length, jumps.paths];""",
-            task=given_task(data, 0), discount=GAMMA, most=most,
-        )  # fmt: skip
-        length, paths = found
-        for s in range(4):
-            expected = naive.paths_from(p, s, length)
-            own = slice(paths["firsts"][s], paths["firsts"][s] + paths["counts"][s])
-            gains = [sum(GAMMA**k * r[state] for k, state in enumerate(path)) for path, _ in expected]
-            np.testing.assert_allclose(paths["chance"][own], [chance for _, chance in expected], atol=ROUNDING)
-            np.testing.assert_allclose(paths["gain"][own], gains, atol=ROUNDING)
-            assert paths["last"][own] == [path[-1] for path, _ in expected]
-        totals = [sum(len(naive.paths_from(p, s, steps)) for s in range(4)) for steps in (length, length + 1)]
-        assert totals[0] <= 1024 and (length == most or totals[1] > 1024)
 
 
 # Estimates
