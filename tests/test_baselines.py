@@ -9,7 +9,7 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.baselines import batch_td, certainty_equivalence, constant_estimate, lstd
+from ictd.baselines import batch_td, certainty_equivalence, compared_baselines, constant_estimate, lstd, shown_baselines
 from ictd.context import Context
 
 STATES, DISCOUNT = 3, 0.85
@@ -84,6 +84,12 @@ def test_the_constant_is_lstd_with_one_constant_feature(grouped):
     if not grouped:
         by_lstd = lstd(context.with_features(np.ones((STATES, 1))), DISCOUNT, ridge=1e-300)
         np.testing.assert_allclose(found, np.broadcast_to(by_lstd, found.shape), atol=ROUNDING * 10)
+
+
+def test_a_check_is_in_no_table_and_some_baselines_are_not_drawn():
+    compared, shown = compared_baselines(), shown_baselines()
+    assert "batch_td" not in compared and {"lstd", "zero", "constant_tuned"} <= {*compared}
+    assert "constant_tuned" not in shown and {"lstd", "zero"} <= {*shown}
 
 
 # Divergence
