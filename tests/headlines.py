@@ -1,7 +1,7 @@
 """Headline numbers, recomputed from the results of a run, with NumPy and code written from the paper.
 
-The workflow's code is not used: values, the Transformer and its gradient, and Adam are written here again, and
-stationary distributions, contexts, LSTD and the bootstrap are those of ``naive.py``, slow and obvious.  The package
+The workflow's code is not used: values, the Transformer's gradient, and Adam are written here again, and stationary
+distributions, contexts, layers, LSTD and the bootstrap are those of ``naive.py``, slow and obvious.  The package
 only draws the random numbers that are not stored: initial weights, unseen tasks and their trajectories.
 
     PYTHONPATH=tests python -P tests/headlines.py results
@@ -49,7 +49,7 @@ class Results:
         self.settings = json.loads((self.folder / "manifest.json").read_text())["settings"]
         self.env, self.states, self.depth = (self.settings[key][0] for key in ("envs", "states", "depths"))
         self.discount, self.readings = self.settings["discount"], self.settings["readings"]
-        self.algorithms = self.settings["algos"]
+        self.algorithms, self.scaled = self.settings["algos"], self.readings["scaled_attention"]
 
     def cell(self, algo: str) -> str:
         """Name of the main setting's runs by an algorithm."""
@@ -65,10 +65,6 @@ class Results:
         with open(self.folder / table, newline="") as file:
             return [row for row in csv.DictReader(file) if all(row[key] == str(values[key]) for key in values)]
 
-    def divisor(self, columns: int) -> int:
-        """The divisor of attention for a context with this number of columns."""
-        return columns if self.readings["scaled_attention"] else 1
-
 
 # Markov reward processes (section "Policy Evaluation")
 
@@ -80,13 +76,6 @@ def msve(p: np.ndarray, r: np.ndarray, discount: float, estimate: np.ndarray) ->
 
 
 # Prompts
-
-
-def enumerated_context(p: np.ndarray, r: np.ndarray, discount: float) -> np.ndarray:
-    """Columns [phi(s); gamma sum_j p(j | s) phi(j); r(s)] of all states, eq. (Z0 redef)."""
-    n = len(r)
-    columns = [np.concatenate([np.eye(n)[s], discount * p[s], [r[s]]]) for s in range(n)]
-    return np.array(columns).T
 
 
 def prompts(contexts: np.ndarray) -> np.ndarray:
@@ -113,31 +102,24 @@ def layer_matrices(u: np.ndarray, A: np.ndarray, columns: int) -> tuple[np.ndarr
     return P, Q, M
 
 
-def embeddings(Z: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int) -> list[np.ndarray]:
-    """Z_0, ..., Z_L of eq. (embedding evolution), Z + P Z M (Z' Q Z) / divisor, of prompts (..., 2n+1, m+1)."""
-    P, Q, M = layer_matrices(u, A, Z.shape[-1])
-    layers = [Z]
-    for _ in range(depth):
-        Z = Z + P @ Z @ M @ (Z.mT @ Q @ Z) / divisor
-        layers.append(Z)
-    return layers
-
-
-def transformer(contexts: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int) -> np.ndarray:
+def transformer(contexts: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, scaled: bool) -> np.ndarray:
     """TF_L, minus the last entry of Z_L, for each query state, (..., n)."""
-    return -embeddings(prompts(contexts), u, A, depth, divisor)[-1][..., -1, -1]
+    Z = prompts(contexts)
+    P, Q, _ = layer_matrices(u, A, Z.shape[-1])
+    return -naive.embeddings([P] * depth, [Q] * depth, Z, scaled)[-1][..., -1, -1]
 
 
 def gradient(
-    context: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, divisor: int
+    context: np.ndarray, u: np.ndarray, A: np.ndarray, depth: int, scaled: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The derivatives (n, 2n) and (n, 2n, 2n) of TF_L with respect to u and A, from the last layer to the first.
 
     With B = Z M Z', a layer is Z + P B Q Z / divisor.  G is the derivative of TF_L with respect to the output of the
     layer.
     """
-    layers = embeddings(prompts(context), u, A, depth, divisor)
-    P, Q, M = layer_matrices(u, A, layers[0].shape[-1])
+    Z, divisor = prompts(context), context.shape[-1] if scaled else 1
+    P, Q, M = layer_matrices(u, A, Z.shape[-1])
+    layers = naive.embeddings([P] * depth, [Q] * depth, Z, scaled)
     by_P, by_Q, G = 0, 0, np.zeros_like(layers[-1])
     G[..., -1, -1] = -1
     for Z in reversed(layers[:-1]):
@@ -169,8 +151,8 @@ def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number
         p[tasks["followers"]] = tasks["transition"][0, k]
         counts[tasks["followers"]] = tasks["transitions"][0, k]  # Of S_t to S_{t+1} in the batch.
         r = tasks["reward"][0, k]
-        context = enumerated_context(p, r, results.discount)
-        model = (*theta, results.depth, results.divisor(n))
+        context = naive.enumerated_prompt(p, r, results.discount, 0)[:, :-1]
+        model = (*theta, results.depth, results.scaled)
         value, slopes = transformer(context, *model), gradient(context, *model)
         change = [np.zeros_like(part) for part in theta]
         for s in range(n):
@@ -217,23 +199,11 @@ def sampled_errors(results: Results, lengths: list[int], size: int, stream: str)
                 estimates = {"lstd": naive.lstd(*steps, results.discount, settings["lstd_ridge"])}
                 context = naive.columns_of_steps(*steps, results.discount)
                 for algo, arrays in weights.items():
-                    model = arrays["u"][seed], arrays["A"][seed], results.depth, results.divisor(m)
+                    model = arrays["u"][seed], arrays["A"][seed], results.depth, results.scaled
                     estimates[algo] = transformer(context, *model)
                 for method, estimate in estimates.items():
                     errors[method, m][seed, i] = msve(p, r, results.discount, estimate)
     return errors
-
-
-def paper_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
-    """MSVE on the paper's tasks, (seeds, tasks)."""
-    settings = results.settings["evaluation"]
-    stored = {algo: results.arrays(f"evaluation/{results.cell(algo)}.npz")["msve"] for algo in results.algorithms}
-    stored["lstd"] = results.arrays(f"baselines/{results.states}-{results.depth}.npz")["lstd"]
-    errors = sampled_errors(results, lengths, settings["tasks"], "validation")
-    place = settings["context_lengths"].index
-    return [
-        Number(f"{name}, {m} steps, paper's tasks", errors[name, m], stored[name][:, place(m)]) for name, m in errors
-    ]
 
 
 def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
@@ -295,7 +265,7 @@ def main(folder: str) -> None:
     lengths = results.settings["evaluation"]["context_lengths"]
     ends = [lengths[0], lengths[-1]]
     numbers = [number for algo in results.algorithms for number in pretrained_weights(results, algo, 50)]
-    numbers += paper_tasks_msve(results, ends) + claim_tasks_msve(results, ends)
+    numbers += claim_tasks_msve(results, ends)
     for algo in results.algorithms:
         found, verdict, stored = pattern_claim(results, algo)
         numbers += found

@@ -257,12 +257,18 @@ def transformer(weights, depth, prompt, scaled=True):
 
 
 def output(P, Q, prompt, scaled=True):
-    """TF_L of one prompt with the matrices of each layer, products in the paper's order."""
-    Z, m = prompt, prompt.shape[1] - 1
+    """TF_L of one prompt with the matrices of each layer."""
+    return -embeddings(P, Q, prompt, scaled)[-1][-1, -1]
+
+
+def embeddings(P, Q, prompts, scaled=True):
+    """Z_0, ..., Z_L of prompts (..., 2n+1, m+1) with the matrices of each layer, products in the paper's order."""
+    layers, m = [prompts], prompts.shape[-1] - 1
     M = np.diag(np.append(np.ones(m), 0.0))
     for layer in range(len(P)):
-        Z = Z + P[layer] @ Z @ M @ (Z.T @ Q[layer] @ Z) / (m if scaled else 1)
-    return -Z[-1, -1]
+        Z = layers[-1]
+        layers.append(Z + P[layer] @ Z @ M @ (Z.mT @ Q[layer] @ Z) / (m if scaled else 1))
+    return layers
 
 
 def enumerated_values(weights, depth, transition, reward, discount, scaled=True):

@@ -1,8 +1,8 @@
-"""The theory's quantities, slow and obvious: whole prompts, loops, and fractions."""
+"""The theory's quantities, slow and obvious: whole prompts and loops."""
 
 from contextlib import suppress
-from fractions import Fraction
 
+import naive
 import numpy as np
 
 from ictd.prompt import enumerated_columns, prompts_of
@@ -13,13 +13,9 @@ with suppress(ModuleNotFoundError):
 
 
 def embeddings(weights, transition, reward, discount, depth, query):
-    """Z_0, ..., Z_L of one prompt by eq. (embedding evolution)."""
-    Z = prompts_of(enumerated_columns(transition, reward, discount))[query]
-    P, Q, M = weights.P(), weights.Q(), np.diag([1.0] * len(reward) + [0.0])
-    layers = [Z]
-    for _ in range(depth):
-        layers.append(layers[-1] + P @ layers[-1] @ M @ (layers[-1].T @ Q @ layers[-1]))
-    return layers
+    """Z_0, ..., Z_L of one prompt, whose attention is not divided."""
+    prompt = naive.enumerated_prompt(transition, reward, discount, query)
+    return naive.embeddings([weights.P()] * depth, [weights.Q()] * depth, prompt, scaled=False)
 
 
 def estimates_by(algorithm, transition, reward, discount, updates, step_size):
@@ -102,20 +98,6 @@ def separate_update(weights, tasks, task, algo, depth, discount):
     parts = torch.autograd.grad(TF @ torch.from_numpy(e), [part for layer in layers for part in layer])
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return np.array([np.concatenate([du.numpy(), dA.numpy().ravel()]) for du, dA in pairs])
-
-
-def exact_errors(transition, reward, discount, depth):
-    """|v - sum_{k<l} (gamma P)^k r| for l = 0, ..., L in exact fractions, v by Cramer's rule for two states."""
-    gamma = Fraction(discount)
-    P = [[Fraction(p) for p in row] for row in transition]
-    r = [Fraction(x) for x in reward]
-    (a, b), (c, d) = [[(i == j) - gamma * P[i][j] for j in range(2)] for i in range(2)]
-    v = [(d * r[0] - b * r[1]) / (a * d - b * c), (a * r[1] - c * r[0]) / (a * d - b * c)]
-    w, errors = [Fraction(0)] * 2, []
-    for _ in range(depth + 1):
-        errors.append([float(abs(v[s] - w[s])) for s in range(2)])
-        w = [r[s] + gamma * sum(P[s][j] * w[j] for j in range(2)) for s in range(2)]
-    return np.array(errors)
 
 
 def sides(transition, reward, discount, depth):

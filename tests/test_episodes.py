@@ -133,9 +133,6 @@ def test_values_of_episodes_by_hand():
     values = [11 / 2, 7 / 2]
     np.testing.assert_allclose(ictd.certainty_equivalence(context, 1), values, rtol=ROUNDING)
     np.testing.assert_allclose(ictd.lstd(context, 1, ridge=1e-13), values, rtol=1e-11)
-    np.testing.assert_allclose(ictd.batch_td(context, 1, 1.0, 500), values, rtol=1e-9)
-    theta = ictd.Model(ictd.theta_td(2), depth=500, discount=1)
-    np.testing.assert_allclose(theta.values(context), values, rtol=1e-9)
     # One value w for all states: 9 = 5 w - 3 w, and 9 = (5 - 3/2) w.
     np.testing.assert_allclose(ictd.constant_estimate(context, 1), [9 / 2] * 2, rtol=ROUNDING)
     np.testing.assert_allclose(ictd.constant_estimate(context, 0.5), [9 / 3.5] * 2, rtol=ROUNDING)
@@ -177,7 +174,6 @@ def test_a_time_limit_cuts_the_trace_and_an_end_drops_the_next_value():
     assert ictd.td_lambda([0, 1], *given, [1, 0]).tolist() == [4, 3]
     assert ictd.td_lambda([0, 1], *given, [0, 0], truncations=[1, 0]).tolist() == [1, 3]
     assert ictd.td_lambda([0, 1], *given, [7, 0], terminals=[1, 0]).tolist() == [1, 3]
-    assert ictd.td_lambda([0, 1], *given, [7, -1], terminals=[1, 1]).tolist() == [1, 2]
     assert ictd.td_lambda([0, 1, -1], *given, terminals=[1, 1]).tolist() == [1, 2]
     assert ictd.td_lambda([0, 1, 0], *given, truncations=[0, 1]).tolist() == [4, 3]
 
@@ -220,24 +216,6 @@ def test_enumerated_contexts_of_chains_with_ends(discount):
 
 
 # Equations without a single solution
-
-
-def test_collinear_features_have_the_least_norm_and_others_are_unharmed():
-    """Of three contexts, the second has features x and 2x, with the weights (1, 2) a where a is that of 5x alone."""
-    rng = np.random.default_rng(0)
-    states, rewards = rng.integers(0, 4, (3, 31)), rng.normal(size=(3, 30))
-    features = rng.normal(size=(3, 4, 2))
-    features[1, :, 1] = 2 * features[1, :, 0]
-    single = Context.from_trajectory(states[1], rewards[1], features=features[1, :, :1])
-    expected = np.array([1, 2]) / 5 * ictd.lstd(single, 0.9, 1e-300)
-    contexts = Context.from_trajectory(states, rewards, features=features)
-    by_traces = ictd.lstd_lambda(states, rewards, 0.9, 0, 1e-300, features=features)
-    for found in (ictd.lstd(contexts, 0.9, 1e-300), by_traces):
-        np.testing.assert_allclose(found[1], expected, rtol=1e-8)
-    found = ictd.lstd(contexts, 0.9, 1e-300)
-    for i in (0, 2):
-        alone = Context(30, contexts.G[i])
-        np.testing.assert_array_equal(found[i], ictd.lstd(alone, 0.9, 1e-300))
 
 
 @pytest.mark.parametrize("ridge", [1e-300, 1e-14, 1e-12, 1e-8, 1e-3, 1.0])
@@ -338,76 +316,14 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
 
     for i, one in enumerate(made()):
         assert one == made()[i] and not one != made()[i]
-        assert [one == other for other in made()].count(True) == 1 and one != 5
-        assert (one == np.ones(3)) is False and (np.ones(3) != one) is True
+        assert [one == other for other in made()].count(True) == 1 and one != 5 and (one == np.ones(3)) is False
     context, weights, model, tasks, *_ = made()
-    assert Context(3, ENDLESS.G) == ENDLESS
     assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
-    assert Context([2, 2], np.stack([context.G] * 2)) != Context([2, 3], np.stack([context.G] * 2))
-    assert model != ictd.Model(weights, 4, 0.9) and model in [model]
+    assert model != ictd.Model(weights, 4, 0.9)
     assert tasks != ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((4, 1)))
 
 
-# Invalid arguments
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ictd.td_lambda(STATES, REWARDS, 1.1, 0.5, 0.1, 2, **ENDS), "discount is 1.1; give a number from 0"),
-        (lambda: ictd.td_lambda(STATES, REWARDS, 1, 1.5, 0.1, 2, **ENDS), "decay is 1.5; give a number from 0 to 1"),
-        (
-            lambda: ictd.td_lambda(STATES, REWARDS, [0.9, 1.2, 0, 0, 0], 0.5, 0.1, 2, **ENDS),
-            r"discount\[1\] is 1.2, not from 0 to 1",
-        ),
-        (
-            lambda: ictd.td_lambda(STATES, REWARDS, 1, 0.5, 0.1, 2, terminals=TERMINALS),
-            r"states has shape \(5,\); give \(6,\)",
-        ),
-        (
-            lambda: ictd.lstd_lambda([*STATES, 0], REWARDS, 1, 0.5, 0.1, 2, **ENDS),
-            r"states has shape \(6,\); give \(5,\) with next_states",
-        ),
-        (
-            lambda: ictd.lstd_lambda(
-                [*STATES, 0], REWARDS, 1, 0.5, 0.1, 2, terminals=TERMINALS, truncations=TRUNCATIONS
-            ),
-            "next_states are missing; with truncations",
-        ),
-        (
-            lambda: ictd.td_lambda([0, 1, 0], [1.0] * 3, 1, 0.5, 0.1, 2, next_states=[1, 1, 0]),
-            r"next_states\[1\] is not the next entry of states along the last axis; mark ends in terminals",
-        ),
-        (
-            lambda: ictd.td_lambda([0, 1], [1.0] * 2, 1, 0.5, 0.1, 2, next_states=[1, 2]),
-            r"next_states\[1\] is not one of 2 states",
-        ),
-        (
-            lambda: Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2, terminals=[0, 2, 0, 0, 1]),
-            r"terminals\[1\] is neither 0 nor 1",
-        ),
-        (lambda: Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2), r"next_states\[1\] is not one of 2"),
-        (
-            lambda: Context.from_transitions([0], [1.0], [0], 1, discounts=[1.5]),
-            r"discounts\[0\] is 1.5, not from 0 to 1",
-        ),
-        (lambda: Context.from_transitions([0, 1], [1.0] * 2, [None, 0], 2), r"next_states\[0\] is missing, but termin"),
-        (lambda: Context.from_transitions([0, 1], [1.0] * 2, [0.5, 0], 2), r"next_states\[0\] is 0.5, no whole number"),
-        (
-            lambda: Context.from_transitions([[0], [1]], [1.0] * 2, [1, 0], 2),
-            r"states has shape \(2, 1\); .* several steps in each context, or \(m\) for one context",
-        ),
-        (lambda: Context.from_transitions([0, 1], [[1.0]] * 2, [1, 0], 2), r"rewards has shape \(2, 1\)"),
-        (
-            lambda: ictd.lstd_lambda([[0], [1]], [[1.0]] * 2, 0.9, 0.5, 0.1, 2, next_states=[[1], [0]]),
-            r"states has shape \(2, 1\); .* or \(k\) for one context",
-        ),
-        (lambda: ictd.lstd_lambda([0, 0], [1e308], 0.99, 0.5, 1e-3, 1), "estimate of LSTD is not finite"),
-    ],
-)
-def test_invalid_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+# Missing and swapped values
 
 
 @pytest.mark.parametrize("form", [np.array, pd.Series, lambda column: pd.Series(column, dtype="Int64"), list])
@@ -423,17 +339,12 @@ def test_missing_next_states_of_ends_are_ignored(form):
     np.testing.assert_allclose(by_features.G, expected.G, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("of_features", [False, True])
-def test_logs_of_several_agents_with_swapped_axes_give_a_warning(of_features):
+def test_logs_of_several_agents_with_swapped_axes_give_a_warning():
     """Steps (T, N) of N agents are T contexts of N steps for the library."""
     rng = np.random.default_rng(0)
     paths, rewards, ends = rng.integers(0, 5, (31, 4)), rng.normal(size=(30, 4)), rng.random((30, 4)) < 0.1
-    phi = np.eye(5)[paths]
     with pytest.warns(UserWarning, match="steps follow each other along the first axis") as caught:
-        if of_features:
-            Context.from_features(phi[:-1], phi[1:], rewards, ends)
-        else:
-            Context.from_transitions(paths[:-1], rewards, paths[1:], 5, terminals=ends)
+        Context.from_transitions(paths[:-1], rewards, paths[1:], 5, terminals=ends)
     assert [warning.filename for warning in caught] == [__file__]
 
 
@@ -459,18 +370,13 @@ ENDLESS = Context.from_trajectory([0, 1, 2, 0], [1.0] * 3, features=FEATURES)
     "call",
     [
         lambda context: ictd.lstd(context, 1, 0.1),
-        lambda context: ictd.batch_td(context, 1, 0.1, 3),
         lambda context: ictd.certainty_equivalence(context, 1 - 1e-12),
-        lambda context: ictd.Model(ictd.theta_td(4), 3, 1).values(context),
         lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, [0.5, 1, 1, 1], 0.5, 0.1, n=4),
         lambda context: ictd.constant_estimate(Context.from_trajectory([0, 1, 0], [1.0] * 2, 2), 1),
         lambda context: ictd.lstd(ENDLESS, 1, 0.1),
         lambda context: ictd.batch_td(Context.joined([ENDLESS, ENDLESS]), 1, 0.1, 3),
-        lambda context: ictd.lstd(Context.from_features(FEATURES, FEATURES[::-1], [1.0] * 4), 1, 0.1),
-        lambda context: ictd.lstd(Context.from_trajectory([0, 1], [1.0], 4).with_features(FEATURES), 1, 0.1),
         lambda context: ictd.lstd(Context.enumerated(np.eye(4), [1.0] * 4, FEATURES), 1, 0.1),
         lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, 1, 0.5, 0.1, features=FEATURES),
-        lambda context: ictd.lstd_lambda([0, 1, 2, 1, 2], [1.0] * 4, 1, 0.5, 0.1, features=np.eye(4)),
     ],
 )
 def test_a_discount_of_one_needs_an_end(call):

@@ -81,14 +81,6 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     np.testing.assert_allclose(found, expected, atol=ENGINES)
     np.testing.assert_allclose(compiled.weights().A, by_torch.weights().A, atol=ENGINES)
     np.testing.assert_allclose(compiled.weights().u, by_torch.weights().u, atol=ENGINES)
-    if prompts == "sampled":
-        # The values of a model are the estimates of the engine.
-        model = ictd.Model(compiled.weights(), 4, GAMMA)
-        values = model.values(contexts, queries=tasks.features)
-        np.testing.assert_allclose(compiled.estimates(fast, tasks.features), values, atol=ROUNDING * 100)
-        whole = ictd.joint_prompt(whole, tasks.features)
-        on_prompts = ictd.LinearTransformer.of(model)(whole, queries=states)
-        np.testing.assert_allclose(on_prompts.detach(), values, atol=ROUNDING * 100)
 
 
 def test_features_of_all_tasks_may_be_shared():
@@ -165,11 +157,6 @@ def test_a_divergence_ends_no_other_seed(caplog):
     assert "seed 0 diverged at update 1;" in caplog.text
 
 
-def test_progress_is_printed(capsys):
-    ictd.pretrain(ictd.TaskDistribution("boyan", 3), 2, GAMMA, updates=10, seeds=range(2))
-    assert " 20/20 " in capsys.readouterr().err
-
-
 def test_models_are_saved_and_loaded(tmp_path):
     model = ictd.Model(naive.larger_weights(3)[None], 5, 0.8, scaled=False)
     model.save(tmp_path / "mine.npz")
@@ -183,10 +170,6 @@ def test_models_are_saved_and_loaded(tmp_path):
 def pretrained(**settings):
     """A model after few updates."""
     return ictd.pretrain(ictd.TaskDistribution("loop", 3), 2, GAMMA, **{"updates": 2, "progress": False} | settings)
-
-
-def three_states(states, size, rng):
-    return np.full((size, 3, 3), 1 / 3), np.ones((size, 3))
 
 
 def test_steps_that_end_an_episode_have_no_next_state():
@@ -213,40 +196,3 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
     monkeypatch.setattr("ictd.training_data.PROBABILITIES", 3 * 4**2)
     blocks = training_blocks(ictd.TaskDistribution("boyan", 4), ictd.EnumeratedPrompts(), "td", GAMMA, 7, 0, 8, 1)
     assert [len(block.tasks) for block in blocks] == [3, 3, 1]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda t: ictd.Tasks(t.transition, t.reward, features=np.zeros((4, 2))), r"features\[0\] are all zero"),
-        (
-            lambda t: ictd.Tasks(t.transition, t.reward, behaviour=[[0.5, 0.5, 0, 0]] * 2),
-            r"behaviour\[0, 2\] never visits this state",
-        ),
-        (
-            lambda t: ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2))).grouped(),
-            "features of the context are not one-hot",
-        ),
-        (
-            lambda t: ictd.Model(ictd.theta_td(2), 3, 0.9).values(
-                ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2)))
-            ),
-            "queries are missing",
-        ),
-        (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
-        (
-            lambda t: ictd.sample_tasks(lambda *_: None, 4, 1, np.random.default_rng(0)),
-            "returned NoneType; return .transition, reward",
-        ),
-        (
-            lambda t: ictd.pretrain(ictd.TaskDistribution("boyan", 501), 2, GAMMA, updates=1, progress=False),
-            "501 states and 501 features; pretraining takes at most 1000 states and 500 features",
-        ),
-        (lambda t: pretrained(target=lambda e, r, f: r), "target cannot be called"),
-        (lambda t: pretrained(target=lambda e, r, f, g: np.ones(5)), r"target returned an array of shape \(5,\)"),
-    ],
-)
-def test_invalid_arguments_are_refused(call, message):
-    tasks = ictd.sample_tasks("loop", 4, 2, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=message):
-        call(tasks)

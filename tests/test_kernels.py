@@ -87,15 +87,6 @@ def test_a_damaged_file_is_written_again(project):
 
 
 @pytest.mark.slow
-def test_the_folder_of_kernels_does_not_depend_on_line_ends(project):
-    show = "from ictd.kernels import cache_folder; print(cache_folder())"
-    expected = run(project, show)
-    for path in project.glob("**/*.py"):
-        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert run(project, show) == expected
-
-
-@pytest.mark.slow
 def test_the_library_pretrains_without_modules_of_unix(tmp_path):
     blocked = "import sys; sys.modules.update(dict.fromkeys(['fcntl', 'grp', 'pwd', 'resource']))\n"
     pretrain = "import ictd; print(ictd.pretrain(ictd.TaskDistribution('boyan', 3), 2, 0.9, updates=9).weights.A.shape)"

@@ -20,7 +20,6 @@ def make(*words: str) -> subprocess.CompletedProcess:
     ("target", "message"),
     [
         ("report", "There is no finished run in nowhere/; run make reproduce"),
-        ("reproduce-container", "Install and start docker or podman"),
     ],
 )
 def test_commands_name_missing_prerequisites(target, message):

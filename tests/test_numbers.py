@@ -37,7 +37,6 @@ def test_numbers_and_tables_are_written_between_their_marks():
         ("It is <!--=word:.2f-->3<!---->.", "number 'word' is 'so', which has no format '.2f'"),
         ("<!--=table rows-->\n<!---->", "there is no table 'rows'"),
         ("Numbers:\n<!--=two-->2<!---->", "begins a line"),
-        ("- <!--=two-->2<!---->", "begins a line"),
     ],
 )
 def test_what_cannot_be_written_is_an_error(page, said):

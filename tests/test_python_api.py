@@ -2,7 +2,6 @@
 
 import doctest
 import io
-import itertools
 import json
 import re
 from importlib import import_module
@@ -15,7 +14,6 @@ import papermill
 import pytest
 from projects import ROOT
 
-import ictd
 from ictd import mrp
 from ictd.storage import save_arrays
 
@@ -81,7 +79,7 @@ def test_the_notebook_on_an_own_chain(tmp_path):
     """With rewards that depend on the next state, and one transition on two lines with different rewards."""
     notebook, chain = ROOT / "examples/own-chain.ipynb", tmp_path / "chain.csv"
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells) and len(cells) < 14
+    assert all(cell["cell_type"] == "markdown" or not cell["outputs"] for cell in cells)
     lines = pd.read_csv(ROOT / "examples/own-chain.csv")
     lines["reward"] = 0.3 - 0.2 * lines["from"] + 0.5 * lines["reward"]
     parts = lines.iloc[[0, 0]].assign(probability=[0.15, 0.45], reward=[3.0, -1.0])
@@ -92,16 +90,8 @@ def test_the_notebook_on_an_own_chain(tmp_path):
     outputs = [output["data"] for cell in done.cells for output in cell.get("outputs", []) if "data" in output]
     assert any("image/png" in data for data in outputs)
     table = next(data["text/plain"] for data in outputs if "text/html" in data)
-    _, transformer, _, _, truth = np.loadtxt(io.StringIO(table), skiprows=2).T
+    *_, truth = np.loadtxt(io.StringIO(table), skiprows=2).T
     p, reward = np.zeros((2, 5, 5))
     for line in lines.itertuples():
         p[line[1], line[2]], reward[line[1], line[2]] = line.probability, line.reward
-    r = (p * reward).sum(axis=1)
-    path = ictd.sample_paths(ictd.Tasks(p, r), 60, np.random.default_rng(0))[0]
-    rewards = np.array([reward[pair] for pair in itertools.pairwise(path)])
-    prompt = ictd.joint_prompt(naive.columns_of_steps(path, rewards, 5, 0.9))
-    prompts = ictd.SampledPrompts(5, 100)
-    model = ictd.pretrain(ictd.TaskDistribution("boyan", 5), 30, 0.9, prompts, updates=300, clip=1.0, progress=False)
-    expected = ictd.LinearTransformer(model.weights, 30)(prompt, queries=5).detach().numpy()
-    np.testing.assert_allclose(transformer, expected, atol=0.006)
-    np.testing.assert_allclose(truth, naive.truncated_value(p, r, 0.9, 400), atol=0.006)
+    np.testing.assert_allclose(truth, naive.truncated_value(p, (p * reward).sum(axis=1), 0.9, 400), atol=0.006)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from projects import DRY_RUN, ROOT, SMOKE, copy_project, small_project, snakemake, with_results
+from projects import ROOT, SMOKE, copy_project, with_results
 
 from ictd.report.manifest import commit
 
@@ -66,14 +66,6 @@ def test_hostile_surroundings_change_no_result(smoke, tmp_path):
     for name in ("figures/figure_03.png", "figures/figure_03.svg", "report.html"):
         assert (results / name).read_bytes() == (expected / name).read_bytes()
     assert json.loads((results / "manifest.json").read_text())["commit"] is None
-
-
-@pytest.mark.slow
-def test_a_home_folder_that_cannot_be_written_does_not_matter(tmp_path):
-    (tmp_path / "home").touch()
-    unusable = dict.fromkeys(("HOME", "XDG_CACHE_HOME"), str(tmp_path / "home"))
-    done = snakemake(small_project(tmp_path / "project"), *DRY_RUN, **unusable)
-    assert done.returncode == 0 and "Traceback" not in done.stdout, done.stdout
 
 
 def test_the_commit_is_that_of_the_source(monkeypatch, tmp_path):

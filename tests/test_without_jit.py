@@ -8,16 +8,15 @@ import pytest
 
 from ictd.pipeline.provenance import PROJECT
 
-# Tests of the kernels by numerical comparison, without tests that use many tasks.
+# Tests of the kernels by numerical comparison, without the test that uses many tasks.
 FILES = ["tests/test_sampling.py", "tests/test_engine.py", "tests/test_small_matrices.py"]
-MANY = "right_mean both_kinds"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
 def test_kernels_pass_their_tests_without_compilation(file):
     command = [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", file]
-    command += ["-k", f"not ({' or '.join(MANY.split())})"]
+    command += ["-k", "not right_mean"]
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

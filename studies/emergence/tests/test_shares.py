@@ -8,7 +8,7 @@ from tolerances import ROUNDING
 
 import ictd
 from studies.emergence import slow_mode
-from studies.emergence.few_numbers import basis, nearest, nearest_numbers, share, without_u
+from studies.emergence.few_numbers import basis, nearest_numbers, share
 from studies.emergence.symmetry import family_part
 
 GAMMA, N, DEPTH = 0.9, 3, 4
@@ -23,31 +23,6 @@ def share_of_two(A):
     target, *columns = [(remove @ one).ravel() for one in (np.hstack([-K, K]), *directions)]
     fitted = np.transpose(columns) @ np.linalg.lstsq(np.transpose(columns), target, rcond=None)[0]
     return fitted @ fitted / (target @ target)
-
-
-def test_two_numbers_are_deflated_td():
-    alpha, beta = 0.7, 0.4
-    weights = without_u(N * np.tensordot([alpha, beta], basis(2, N), axes=1))
-    task = ictd.sample_tasks("boyan", N, 1, np.random.default_rng(0))
-    found = naive.enumerated_values(weights, DEPTH, task.transition[0], task.reward[0], GAMMA)
-    expected = np.zeros(N)
-    for _ in range(DEPTH):
-        error = task.reward[0] + GAMMA * task.transition[0] @ expected - expected
-        expected = expected + alpha * error + beta * error.sum()
-    np.testing.assert_allclose(found, expected, rtol=ROUNDING)
-
-
-def test_eight_numbers_are_all_matrices_of_the_theorem():
-    rng = np.random.default_rng(0)
-    A = np.kron(rng.normal(size=(2, 2)), np.eye(N)) + np.kron(rng.normal(size=(2, 2)), np.ones((N, N)))
-    assert share(A, basis(8, N), GAMMA) == pytest.approx(1, abs=ROUNDING)
-    assert share(A, basis(4, N), GAMMA) < 0.99
-    task = ictd.sample_tasks("boyan", N, 1, rng)
-    values = [
-        naive.enumerated_values(without_u(one), DEPTH, task.transition[0], task.reward[0], GAMMA)
-        for one in (A, nearest(A, basis(8, N), GAMMA))
-    ]
-    np.testing.assert_allclose(*values, rtol=1e-9)
 
 
 def test_nearest_numbers_do_not_depend_on_the_representative():

@@ -297,14 +297,10 @@ def test_learning_rates_are_compared_after_the_same_product_with_updates():
     main = SETTING | {"snapshots": [10, 20], "averaged": symmetry_results.PARTS, "label_free": True}
     arrays = {"runs": np.stack([[A, 2 * A]] * 3), "equation": np.stack([A, 2.5 * A])}
     faster = main | arrays | {"learning_rate": 0.002, "snapshots": [5, 10], "batch_size": 4}
-    fluctuating = main | arrays | {"averaged": ["u"]}
-    equations = {"td": main | arrays, "fast": faster, "deep": main | arrays | {"depth": 9}, "A": fluctuating}
-    results = {"equation": main, "equations": equations}
-    table = symmetry_results.rates_and_batches.make(results)
+    equations = {"td": main | arrays, "fast": faster, "deep": main | arrays | {"depth": 9}}
+    table = symmetry_results.rates_and_batches.make({"equation": main, "equations": equations})
     assert table[["batch_size", "updates"]].to_numpy().tolist() == [[64, 20], [4, 10]]
     np.testing.assert_allclose(table[["alpha", "beta", "distance"]], [[2, 1, 0.25]] * 2)
-    table = symmetry_results.fluctuations.make(results)
-    assert table["fluctuating"].tolist() == ["none", "eight and outside"]
 
 
 def cell(results):

@@ -132,9 +132,7 @@ def test_parts_are_measured_on_other_tasks_than_those_of_the_fits(tmp_path):
     ("given", "message"),
     [
         ({"main": {"env": "bayou"}}, "env has 'bayou'"),
-        ({"main": {"targets": ["td", "v"]}}, "targets has 'v'"),
         ({"main": {"dimension": 11}}, "dimension is 11 with 10 states"),
-        ({"variations": [{"name": "a", "features": "orthonormal"}]}, "dimension is 4 with 10 states"),
         ({"variations": [{"name": "main"}]}, "has a name twice"),
         ({"variations": [{"name": "loop", "targets": ["td"]}]}, "mean_part has 'loop'"),
     ],
@@ -171,12 +169,16 @@ def table_of(column, rows):
     )
 
 
-def verdicts(etas=None, parts=None, errors=None):
-    etas = {"main": 0.5, "constant": -0.1, "complete": 0.2, "other_start": 0.4} | (etas or {})
-    parts = {"td": 1.0, "mean": 0.88, "rest": 0.99, "split": 0.88, "without_mean": 1.1, "without_rest": 1.0} | (
-        parts or {}
-    )
-    errors = {"pretrained_values": 0.8, "td": 1.0, "lstd": 0.9, "lstd_lambda": 0.3} | (errors or {})
+# Values by which all claims hold.
+HOLDS = {
+    "etas": {"main": 0.5, "constant": -0.1, "complete": 0.2, "other_start": 0.4},
+    "parts": {"td": 1.0, "mean": 0.88, "rest": 0.99, "split": 0.88, "without_mean": 1.1, "without_rest": 1.0},
+    "errors": {"pretrained_values": 0.8, "td": 1.0, "lstd": 0.9, "lstd_lambda": 0.3},
+}
+
+
+def verdicts(**changes):
+    etas, parts, errors = (HOLDS[name] | changes.get(name, {}) for name in HOLDS)
     weights = table_of("eta", [(eta, {"setting": name, "target": "values", "four": 0.9}) for name, eta in etas.items()])
     constant = dict.fromkeys(parts, 1.0)
     own = {"columns": "equal", "mean": 2.0, "rest": 0.1}
