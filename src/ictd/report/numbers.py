@@ -50,8 +50,10 @@ def main(reference: Path, pages: list[Path]) -> None:
             print(f"{page}: numbers written")
 
 
-def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame], absent: str | None = None) -> str:
-    """Write numbers and tables into a page.
+def fill(
+    text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame | str], absent: str | None = None
+) -> str:
+    """Write numbers, and tables as DataFrames or HTML, into a page.
 
     ``absent`` is written in place of a number or a table that does not exist, for a run with other settings.
 
@@ -80,7 +82,8 @@ def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFr
             return f"{absent}\n"
         if name not in tables:
             raise ValueError(f"there is no table {name!r}.")
-        return f"<!--=table {name}-->\n{as_markdown(tables[name])}<!---->"
+        shown = tables[name] if isinstance(tables[name], str) else as_markdown(tables[name])
+        return f"<!--=table {name}-->\n{shown}<!---->"
 
     return NUMBER.sub(number, TABLE.sub(table, text))
 
