@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +15,7 @@ import pandas as pd
 from ictd.report.claim import as_records
 from ictd.report.figures import style
 from ictd.report.html import banner, save, without_dead_links
-from ictd.report.part import decide, results_module, shown_in
+from ictd.report.part import Shown, decide, results_module, shown_in
 from ictd.storage import save_json, save_table, save_text
 
 # Seconds that a busy machine may take to answer.
@@ -79,13 +80,24 @@ def save_results(
         made = table.make(results)
         if isinstance(made, pd.DataFrame):
             save_table(tables / f"{table.name}.csv", made)
-    said = {}
-    for figure in shown_in(module, "figure"):
+    drawn = shown_in(module, "figure")
+    # Two processes, because by now the other jobs of the part have ended.
+    other = get_context("fork").Process(target=draw, args=(results, drawn[::2], figures))
+    other.start()
+    draw(results, drawn[1::2], figures)
+    other.join()
+    if other.exitcode:
+        raise ValueError("A figure was not drawn; the error is above.")
+    said = json.dumps({figure.name: figure.caption for figure in drawn})
+    save_text(captions, f"{{% set captions = {said} %}}{{{{ captions[snakemake.wildcards.figure] }}}}\n")
+
+
+def draw(results, drawn: list[Shown], folder: Path) -> None:
+    """Write figures as PNG and SVG."""
+    for figure in drawn:
         made = figure.make(results)
         if made is not None:
-            style.save(made, figures / f"{figure.name}.png")
-            said[figure.name] = figure.caption
-    save_text(captions, f"{{% set captions = {json.dumps(said)} %}}{{{{ captions[snakemake.wildcards.figure] }}}}\n")
+            style.save(made, folder / f"{figure.name}.png")
 
 
 def save_page(notebook: Path, parameters: dict, other_settings: str, executed: Path, page: Path) -> None:

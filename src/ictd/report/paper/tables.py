@@ -86,15 +86,15 @@ def choices(results):
     """Verdicts on the sentences by the tasks that decide on the MSVE, and by the matrix that has the pattern."""
     metrics = results.metrics
     on_tasks_of_figures = metrics | {"unseen_msve": metrics["msve"], "unseen_baselines": metrics["baselines"]}
-    tasks = {"more tasks (ours)": metrics, "the tasks of the paper's figures": on_tasks_of_figures}
+    of_figures = as_records(part.decide(claims, replace(results, metrics=on_tasks_of_figures)))
+    tasks = {"more tasks (ours)": results.on_experiments, "the tasks of the paper's figures": of_figures}
     matrices = {"identifiable A (ours)": PATTERN, "A as plotted": PATTERN_FULL}
     rows = []
     for matrix, test in matrices.items():
         tested = [
             replace(one, tests=[test if name == PATTERN else name for name in one.tests]) for one in results.sentences
         ]
-        for chosen, tables in tasks.items():
-            records = as_records(part.decide(claims, replace(results, metrics=tables)))
+        for chosen, records in tasks.items():
             counts = counted(decide(tested, records, results.main))
             rows.append({"MSVE is tested on": chosen, "pattern is tested on": matrix, **counts})
     return pd.DataFrame(rows)
