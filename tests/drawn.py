@@ -4,9 +4,6 @@ import itertools
 
 import numpy as np
 import pandas as pd
-from PIL import Image
-
-from ictd.report.figures.style import save
 
 
 def check_lines(axes, expected: list[tuple]) -> None:
@@ -25,14 +22,6 @@ def check_bands(axes, expected: list[tuple]) -> None:
         corners = {tuple(np.round(corner, 9)) for path in band.get_paths() for corner in path.vertices}
         for edge in (low, high):
             assert {tuple(np.round(corner, 9)) for corner in zip(x, edge, strict=True)} <= corners
-
-
-def check_border(figure, folder) -> None:
-    """Save a figure in a folder, and check that nothing is cut off: its outermost pixels are transparent."""
-    save(figure, folder / "figure.png")
-    opacity = np.asarray(Image.open(folder / "figure.png").convert("RGBA"))[..., -1]
-    for edge in (opacity[0], opacity[-1], opacity[:, 0], opacity[:, -1]):
-        assert (edge == 0).all()
 
 
 def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:

@@ -125,27 +125,3 @@ def test_convergent_updates_give_no_warning():
     batch_td(Context.from_trajectory([0, 0], [0.0], 1), 0.9, 1.0, 3)
     for length in (1, 6, 25):
         batch_td(Context.from_trajectory(*trajectories(length), STATES), DISCOUNT, [0.1, 1.0], 300)
-
-
-# Invalid arguments
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda context: ictd.lstd_lambda([0, 2], [1.0], DISCOUNT, 0.5, 0.1, n=2), "states.* not one of 2 states"),
-        (lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, 0.5, 1.0), "n is missing"),
-        (
-            lambda context: ictd.td_lambda([0, 1], [1.0], DISCOUNT, 0.5, 1.0, n=3, features=np.eye(2)),
-            "n is 3, and features are those of 2 states",
-        ),
-        (lambda context: constant_estimate(context.with_features([[1.0], [2.0]]), DISCOUNT), "not one-hot"),
-        (
-            lambda context: certainty_equivalence(context.with_features([[1.0, 1.0], [0.0, 1.0]]), DISCOUNT),
-            "not one-hot",
-        ),
-    ],
-)
-def test_invalid_arguments_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(Context.from_trajectory([0, 1], [0.0], 2))

@@ -91,29 +91,6 @@ def test_closed_classes_equal_those_of_the_transitive_closure(seed):
     assert {frozenset(states) for states in closed_classes(chain * 1.0)} == expected
 
 
-@pytest.mark.parametrize(
-    ("transition", "message"),
-    [
-        (np.eye(2), r"^transition has 2 closed classes of states, \[\[0\], \[1\]\], so"),
-        (
-            np.eye(2000),
-            r"^transition has 2000 closed classes of states, \[\[0\], \[1\], \[2\], .* \.\.\. .*\[1999\]\], so",
-        ),
-        (
-            [[[0.5, 0.5], [0.5, 0.5]], [[1, 0], [0, 1]]],
-            r"^transition\[1\] has 2 closed classes",
-        ),
-        (
-            [[0, 1, 0, 0], [1, 0, 0, 0], [0.5, 0, 0, 0.5], [0, 0, 0, 1]],
-            r"\[\[0, 1\], \[3\]\], so that its stationary distribution is not unique\.$",
-        ),
-    ],
-)
-def test_several_closed_classes_are_refused_with_their_states(transition, message):
-    with pytest.raises(ValueError, match=message):
-        ictd.stationary_distribution(transition)
-
-
 def test_episodes_are_visited_as_often_as_their_expected_steps():
     """The share of visits of a state is start' (I - p)^-1, divided by its sum."""
     rng = np.random.default_rng(0)
@@ -130,22 +107,3 @@ def test_states_that_no_episode_reaches_are_never_visited():
     chain = [[0, 0.5, 0], [0, 0, 0], [1, 0, 0]]
     found = ictd.stationary_distribution(chain, episodic=True, start=[1, 0, 0])
     np.testing.assert_allclose(found, [2 / 3, 1 / 3, 0], rtol=ROUNDING)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: ictd.stationary_distribution([[0, 0.5], [0, 1]], episodic=True),
-            r"states, \[\[1\]\], in which episodes never end; if",
-        ),
-        (lambda: ictd.stationary_distribution([[0, 0.5], [0, 0]]), r"sums to 0.5, .* give episodic=True"),
-        (lambda: ictd.stationary_distribution([[0, 0], [0, 0]]), r"sums to 0.0, .* give episodic=True"),
-        (lambda: ictd.stationary_distribution([[0, 0.5], [0, 1.2]], episodic=True), r"transition\[1\] sums to 1.2"),
-        (lambda: ictd.stationary_distribution(np.eye(2), start=[0, 1]), "start is .*; give episodic=True"),
-        (lambda: ictd.stationary_distribution([[0, 0], [0, 0]], episodic=True, start=[0, 0.5]), "start sums to 0.5"),
-    ],
-)
-def test_invalid_episodes_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,6 +1,5 @@
 """The JavaScript engine of explore.html, in V8, against the library and against definitions."""
 
-import io
 import itertools
 from statistics import NormalDist
 
@@ -39,13 +38,6 @@ def v8():
 def flat(weights):
     """Weights as the engine takes them."""
     return {"states": weights.dimension, "u": weights.u, "A": weights.A.ravel()}
-
-
-def larger_weights(states, seed=0):
-    """Weights far from theta^TD, of which no layer expands much."""
-    rng = np.random.default_rng(seed)
-    A = ictd.theta_td(states).A + 0.2 * rng.normal(size=(2 * states, 2 * states))
-    return ictd.Weights(0.2 * rng.normal(size=2 * states), A)
 
 
 def unseen(states, tasks=6, steps=40):
@@ -130,18 +122,6 @@ def test_a_seed_that_diverges_is_left_out(v8, broken):
     assert found[:3] == [5, [3, 0], None] and found[3] == found[4]
 
 
-def test_a_run_ends_when_all_seeds_have_diverged(v8):
-    found = v8("""
-        const run = new Run({...DEFAULT_SETTINGS, tasks: 50, seeds: 2});
-        const draw = run.source.drawTask.bind(run.source);
-        run.source.drawTask = (random) => {
-            draw(random);
-            if (run.seen === 4) run.source.reward.fill(Infinity);
-        };
-        return [advance(run, 1000), run.done, run.seen, runWeights(run, "mean").A[0]];""")
-    assert found == [True, True, 4, None]
-
-
 @SLOW
 def test_the_mean_of_twenty_runs_is_that_of_the_library(v8):
     """Every entry of the mean A is within its standard error, in the paper's main setting."""
@@ -155,23 +135,16 @@ def test_the_mean_of_twenty_runs_is_that_of_the_library(v8):
     assert (np.abs(ours.mean(axis=0) - library.mean(axis=0)) < STANDARD_ERRORS * error).all()
 
 
-@pytest.mark.parametrize(
-    ("changes", "updates"),
-    [({}, 10_000), pytest.param({"target": "mc"}, 10_000, marks=SLOW), pytest.param({"states": 2}, 10**6, marks=SLOW)],
-)
-def test_memory_does_not_grow(changes, updates):
+def test_memory_does_not_grow():
     """After the first updates, which compile code, an update leaves less than a byte."""
     sizes = []
     with V8() as v8:
-        v8(
-            "globalThis.run = new Run({...DEFAULT_SETTINGS, depth: 3, seeds: 1, tasks: 1e9, ...changes})",
-            changes=changes,
-        )
-        for target in (20_000, 20_000 + updates):
+        v8("globalThis.run = new Run({...DEFAULT_SETTINGS, depth: 3, seeds: 1, tasks: 1e9})")
+        for target in (20_000, 30_000):
             v8("advance(run, 1e9, target)", target=target)
             v8.low_memory_notification()
             sizes.append(v8.heap_stats()["used_heap_size"])
-    assert sizes[1] - sizes[0] < updates
+    assert sizes[1] - sizes[0] < 10_000
 
 
 # The equation of the mean
@@ -330,24 +303,6 @@ def test_tasks_have_the_distribution_of_their_environment(v8, environment, state
     np.testing.assert_allclose(stationary, expected, rtol=1e-12)
 
 
-def test_labels_are_permuted_uniformly(v8):
-    p = [[0.1, 0.2, 0.7], [0.5, 0.2, 0.3], [0.4, 0.6, 0.0]]
-    found = v8(
-        """const settings = {...DEFAULT_SETTINGS, environment: "own", relabelled: true, states: 3};
-        return unseenTasks({...settings, own: {transition: p, rewards: [0, 1, 2]}}, 6000);""",
-        p=p,
-    )
-    orders = list(itertools.permutations(range(3)))
-    counts = np.zeros(6)
-    for task in found:
-        order = [int(label) for label in task["reward"]]
-        counts[orders.index(tuple(order))] += 1
-        np.testing.assert_allclose(
-            np.reshape(task["transition"], (3, 3)), np.array(p)[np.ix_(order, order)], atol=1e-15
-        )
-    assert_chi_square(counts, np.full(6, 1 / 6))
-
-
 def test_alias_tables_have_the_given_probabilities(v8):
     for p in (np.array([0.5, 0.0, 0.25, 0.25]), np.random.default_rng(0).dirichlet(np.ones(9)), np.array([0.0, 1.0])):
         accept, outcomes = v8(
@@ -426,7 +381,7 @@ def test_paths_of_jumps_equal_naive(v8):
 @pytest.mark.parametrize("kind", ["steps", "grouped", "enumerated"])
 @pytest.mark.parametrize(("states", "depth"), [(2, 30), (5, 1), (5, 30), (10, 30)])
 def test_estimates_equal_those_of_the_library(v8, states, depth, kind):
-    data, weights = unseen(states), larger_weights(states)
+    data, weights = unseen(states), naive.larger_weights(states)
     length = 0 if kind == "enumerated" else 12
     context = data.context(length).grouped() if kind == "grouped" else data.context(length)
     expected = estimates(weights, context.gram_matrix(GAMMA), depth)
@@ -451,7 +406,7 @@ def test_estimates_equal_those_of_the_library(v8, states, depth, kind):
 
 
 def test_values_and_enumerated_errors_equal_those_of_the_library(v8):
-    data, weights = unseen(5, tasks=5), larger_weights(5)
+    data, weights = unseen(5, tasks=5), naive.larger_weights(5)
     found = v8(
         f"""{TYPED} const own = tasks.map(typed);
         const values = own.map((task) => valueFunction(task, discount));
@@ -472,7 +427,7 @@ def test_a_test_equals_the_evaluation_of_the_library(v8, kind, depth):
     With 300 layers, large step sizes of theta^TD overflow.
     """
     discount, lengths = 0.8, [0, 5, 30]
-    models = [ictd.Weights(larger_weights(4).u, factor * ictd.theta_td(4).A) for factor in (0.5, 0.8, 1.0)]
+    models = [ictd.Weights(naive.larger_weights(4).u, factor * ictd.theta_td(4).A) for factor in (0.5, 0.8, 1.0)]
     found = v8(
         f"""{TYPED}
         const settings = {{...DEFAULT_SETTINGS, states: 4}};
@@ -551,7 +506,7 @@ def share(A, bases):
 
 @pytest.mark.parametrize("states", [2, 3, 5])
 def test_measures_equal_their_definitions(v8, states):
-    weights, n = larger_weights(states), states
+    weights, n = naive.larger_weights(states), states
     A = project_identifiable(weights, GAMMA)
     found, identifiable = v8(
         f"{TYPED} return [measures(typed(weights), discount), identifiable(typed(weights), discount)]",
@@ -585,7 +540,7 @@ def test_measures_equal_their_definitions(v8, states):
 def test_the_spectral_radius_is_the_largest_eigenvalue(v8, states):
     data = unseen(states)
     for scale in (0, 1, 3):
-        weights = ictd.Weights(np.zeros(2 * states), scale * larger_weights(states).A)
+        weights = ictd.Weights(np.zeros(2 * states), scale * naive.larger_weights(states).A)
         found = []
         for i, p in enumerate(data.tasks.transition):
             X = np.vstack([np.eye(states), GAMMA * p.T])
@@ -702,102 +657,72 @@ def test_defaults_are_those_of_the_paper(v8):
     np.testing.assert_allclose(found[1], log_spaced(**config["evaluation"]["step_sizes"]))
 
 
-@pytest.mark.parametrize(
-    ("changes", "error"),
-    [
-        ({"states": 11}, "states is 11; give a whole number from 2 to 10."),
-        ({"depth": 2.5}, "depth is 2.5; give a whole number from 1 to 60."),
-        ({"seeds": None}, "seeds is null; give a whole number from 1 to 20."),
-        ({"discount": 1}, "discount is 1; give a number from 0.5 to 0.99."),
-        ({"learningRate": "1"}, "learningRate is 1; give a number from 0.00001 to 0.1."),
-        ({"target": "sarsa"}, "target is 'sarsa'; choose from td, mc, values."),
-        ({"environment": "own"}, "own is missing; give the transition probabilities of a chain."),
-    ],
-)
-def test_wrong_settings_are_named(v8, changes, error):
-    found = v8("return checkSettings({...DEFAULT_SETTINGS, ...changes})", changes=changes)
-    assert found == [error]
-
-
-def check_own(v8, matrix, rewards="", states=2):
+def own_chain(v8, matrix, rewards="", **changes):
+    """Errors and warnings of settings with a pasted chain, and the chain."""
     return v8(
         """const own = parseOwn(matrix, rewards);
-        const settings = {...DEFAULT_SETTINGS, environment: "own", own, states};
+        const settings = {...DEFAULT_SETTINGS, environment: "own", own, states: 2, ...changes};
         return [checkSettings(settings), settingsWarnings(settings), own];""",
-        matrix=matrix, rewards=rewards, states=states,
+        matrix=matrix, rewards=rewards, changes=changes,
     )  # fmt: skip
+
+
+CHAIN = "0.5 0.5; 1 0"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "rewards", "changes", "error"),
+    [
+        (CHAIN, "", {"environment": "boyan", "states": 11}, "states is 11; give a whole number from 2 to 10."),
+        (CHAIN, "", {"depth": 2.5}, "depth is 2.5; give a whole number from 1 to 60."),
+        (CHAIN, "", {"discount": 1}, "discount is 1; give a number from 0.5 to 0.99."),
+        (CHAIN, "", {"target": "sarsa"}, "target is 'sarsa'; choose from td, mc, values."),
+        (CHAIN, "", {"own": None}, "own is missing; give the transition probabilities of a chain."),
+        ("0.5 0.5\n1", "", {}, "transition[1] has 1 entries; give 2, as there are 2 rows."),
+        ("1/3 2/3\n1 0", "", {}, "transition[0, 0] is 1/3, which is not a probability."),
+        ("0.5 0.5\n0 1", "", {}, "transition is reducible: some state cannot be reached from every other."),
+        ("0 1 0\n0 0 1\n1 0 0", "", {}, "states is 2; give 3, the number of rows of transition."),
+        (CHAIN, "1 2 3", {}, "reward has 3 entries; give 2, one for each state."),
+    ],
+)
+def test_wrong_settings_and_chains_are_named(v8, matrix, rewards, changes, error):
+    assert own_chain(v8, matrix, rewards, **changes)[0] == [error]
 
 
 @pytest.mark.parametrize(
     ("transition", "reward"),
     [
-        ([[0.5, 0.5], [0.5, 0.4]], [1, 0]),
         ([[0.5, 0.5], [1.5, -0.5]], [1, 0]),
         ([[0.5, 0.5], [np.nan, 1]], [1, 0]),
         ([[0.12, 0.87], [0.5, 0.5]], [1, 0]),
-        ([[0.499, 0.499], [0, 1]], [1, 0]),
-        ([[0.5, 0.5], [0.998, 0]], [1, 0]),
         ([[0.5, 0.5], [1, 0]], [1, np.inf]),
-        ([[0.5, 0.5], [1, 0]], [np.nan, 1]),
     ],
 )
-def test_errors_of_own_chains_are_those_of_the_library(v8, transition, reward):
+def test_errors_of_chains_are_those_of_the_library(v8, transition, reward):
     """The library's advice on episodes is left out."""
     matrix = "\n".join(" ".join(map(str, row)) for row in transition)
-    found, warnings, _ = check_own(v8, matrix, " ".join(map(str, reward)).replace("inf", "Infinity"))
+    found = own_chain(v8, matrix, " ".join(map(str, reward)).replace("inf", "Infinity"))
     with pytest.raises(ValueError) as error:
         ictd.Tasks(transition, reward)
     episodes = "; if the rest ends an episode, give episodic=True, which environments cannot"
-    assert found == [str(error.value).replace(episodes, "")]
-    assert warnings == []
+    assert found[:2] == [[str(error.value).replace(episodes, "")], []]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "rewards", "error"),
-    [
-        ("0.5 0.5\n1", "", "transition[1] has 1 entries; give 2, as there are 2 rows."),
-        ("", "", "the number of states is 0; give a whole number from 2 to 10."),
-        ("0.5 x\n1 0", "", "transition[0, 1] is x, which is not a probability."),
-        ("0.5 0.5\n0 1", "", "transition is reducible: some state cannot be reached from every other."),
-        ("0 1 0\n0 0 1\n1 0 0", "", "states is 2; give 3, the number of rows of transition."),
-        ("0.5 0.5\n1 0", "1 2 3", "reward has 3 entries; give 2, one for each state."),
-        ("0.5 0.5\n1 0", "1 y", "reward[1] is y, which is not finite."),
-        ("0,5 0,5\n1 0", "", "transition[0] has 4 entries; give 2, as there are 2 rows."),
-    ],
-)
-def test_errors_of_pasted_text_say_where(v8, matrix, rewards, error):
-    found, warnings, _ = check_own(v8, matrix, rewards)
-    assert found == [error] and warnings == []
-
-
-@pytest.mark.parametrize("matrix", ["0.5 0.5\n1 0", "[[0.5, 0.5], [1, 0]]", "0.5, 0.5; 1, 0", "[0.5\t0.5;\n 1\t0]\n"])
-def test_pasted_chains_are_those_of_python_or_of_tables(v8, matrix):
-    assert check_own(v8, matrix)[2]["transition"] == [[0.5, 0.5], [1, 0]]
-
-
-def test_pasted_chains_may_be_rounded(v8):
+@pytest.mark.parametrize("text", ["0.333 0.667\n0.123 0.876", "[[0.333, 0.667],\n [0.123, 0.876]]"])
+def test_chains_may_be_rounded(v8, text):
     """Rows that rounding explains are divided by their sums, with the warning of the library."""
-    text = "[[0.333, 0.667],\n [0.123, 0.876]]"
-    found, warnings, own = check_own(v8, text, "1, -2.5e-1")
-    assert found == [] and own["rewards"] == [1, -0.25]
+    errors, warnings, own = own_chain(v8, text, "1, -2.5e-1")
     with pytest.warns(UserWarning) as caught:
         ictd.Tasks(own["transition"], own["rewards"])
-    assert warnings == [str(caught[0].message)]
-    p = v8(
-        """const settings = {...DEFAULT_SETTINGS, environment: "own", own, states: 2};
-        return unseenTasks(settings, 2).map((task) => [task.transition, task.reward]);""",
-        own=own,
-    )
-    assert p[0] == p[1] and p[0][1] == [1, -0.25]
-    np.testing.assert_allclose(p[0][0], [0.333, 0.667, 0.123 / 0.999, 0.876 / 0.999])
-    almost = [f"0 1 0\n{error} 0 1\n1 0 0" for error in (-1e-7, -1e-6)]
-    assert [check_own(v8, matrix, states=3)[0] == [] for matrix in almost] == [True, False]
-    assert check_own(v8, "1/3 2/3\n1 0")[0] == ["transition[0, 0] is 1/3, which is not a probability."]
+    assert errors == [] and warnings == [str(caught[0].message)]
+    (task,) = v8('return unseenTasks({...DEFAULT_SETTINGS, environment: "own", own, states: 2}, 1)', own=own)
+    assert task["reward"] == [1, -0.25]
+    np.testing.assert_allclose(task["transition"], [0.333, 0.667, 0.123 / 0.999, 0.876 / 0.999])
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_the_model_file_is_one_of_the_library(v8, several, tmp_path):
-    models = [larger_weights(3, seed) for seed in range(2)]
+    models = [naive.larger_weights(3, seed) for seed in range(2)]
     found = v8(
         f"""{TYPED} const list = models.map(typed);
         return modelFile(several ? list : list[0], {{...DEFAULT_SETTINGS, depth: 300, discount: 0.95}});""",
@@ -810,7 +735,3 @@ def test_the_model_file_is_one_of_the_library(v8, several, tmp_path):
     expected = np.stack([one.A for one in models]) if several else models[0].A
     np.testing.assert_array_equal(model.weights.A, expected)
     np.testing.assert_array_equal(model.weights.u, np.stack([one.u for one in models]) if several else models[0].u)
-    model.save(tmp_path / "again.npz")
-    with np.load(tmp_path / "again.npz") as again, np.load(io.BytesIO(bytes(found))) as own:
-        for name in again:
-            assert (again[name].dtype, again[name].shape) == (own[name].dtype, own[name].shape)

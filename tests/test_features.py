@@ -185,10 +185,6 @@ def pretrained(**settings):
     return ictd.pretrain(ictd.TaskDistribution("loop", 3), 2, GAMMA, **{"updates": 2, "progress": False} | settings)
 
 
-def three_states(states, size, rng):
-    return np.full((size, 3, 3), 1 / 3), np.ones((size, 3))
-
-
 def test_steps_that_end_an_episode_have_no_next_state():
     """From state 0 one step of four stays, one leads to state 1, and two end; steps from state 1 end."""
     phi, end = np.eye(2)[[0, 0, 0, 0, 1]], np.zeros(2)
@@ -213,40 +209,3 @@ def test_blocks_of_many_states_have_fewer_tasks(monkeypatch):
     monkeypatch.setattr("ictd.training_data.PROBABILITIES", 3 * 4**2)
     blocks = training_blocks(ictd.TaskDistribution("boyan", 4), ictd.EnumeratedPrompts(), "td", GAMMA, 7, 0, 8, 1)
     assert [len(block.tasks) for block in blocks] == [3, 3, 1]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda t: ictd.Tasks(t.transition, t.reward, features=np.zeros((4, 2))), r"features\[0\] are all zero"),
-        (
-            lambda t: ictd.Tasks(t.transition, t.reward, behaviour=[[0.5, 0.5, 0, 0]] * 2),
-            r"behaviour\[0, 2\] never visits this state",
-        ),
-        (
-            lambda t: ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2))).grouped(),
-            "features of the context are not one-hot",
-        ),
-        (
-            lambda t: ictd.Model(ictd.theta_td(2), 3, 0.9).values(
-                ictd.Context.enumerated(t.transition, t.reward, np.ones((4, 2)))
-            ),
-            "queries are missing",
-        ),
-        (lambda t: ictd.TaskDistribution(three_states, 4).sample(2, np.random.default_rng(0)), "arrays of shapes"),
-        (
-            lambda t: ictd.sample_tasks(lambda *_: None, 4, 1, np.random.default_rng(0)),
-            "returned NoneType; return .transition, reward",
-        ),
-        (
-            lambda t: ictd.pretrain(ictd.TaskDistribution("boyan", 501), 2, GAMMA, updates=1, progress=False),
-            "501 states and 501 features; pretraining takes at most 1000 states and 500 features",
-        ),
-        (lambda t: pretrained(target=lambda e, r, f: r), "target cannot be called"),
-        (lambda t: pretrained(target=lambda e, r, f, g: np.ones(5)), r"target returned an array of shape \(5,\)"),
-    ],
-)
-def test_invalid_arguments_are_refused(call, message):
-    tasks = ictd.sample_tasks("loop", 4, 2, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=message):
-        call(tasks)

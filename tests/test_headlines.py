@@ -4,14 +4,17 @@ The smoke run is always recomputed.  A slow test recomputes a full run in ``resu
 environment variable RESULTS names.
 """
 
+import json
 import os
 from pathlib import Path
 
 import headlines
 import pytest
+from html_page import Page
 from tolerances import ENGINES, ROUNDING
 
 from ictd.pipeline.provenance import PROJECT
+from ictd.report.sentences import counted, in_one_sentence
 
 FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
 
@@ -44,3 +47,18 @@ def test_claim_on_the_pattern(results):
         numbers, verdict, stored = headlines.pattern_claim(results, algo)
         headlines.check(numbers, ROUNDING)
         assert verdict == stored
+
+
+def test_the_summary_is_of_the_claims_of_the_run(results):
+    claims, sentences = (json.loads((results.folder / f"{name}.json").read_text()) for name in ("claims", "sentences"))
+    text = " ".join(Page(results.folder / "tables/summary.html").text.split())
+    assert in_one_sentence(counted(sentences)) in text
+    names = ("beats_zero", "beats_constant")
+    zero, constant = (
+        [one["verdict"] == "holds" for one in claims if one["id"].startswith(f"{name}/")] for name in names
+    )
+    assert f"predicting zero in {sum(zero)} of {len(zero)} cells" in text
+    assert f"for all states in {sum(constant)}." in text
+    for sentence in sentences:
+        is_listed = sentence["kind"] == "claim" and sentence["verdict"] != "holds"
+        assert (sentence["quote"].replace("theta^TD", "θTD") in text) == is_listed

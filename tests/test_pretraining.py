@@ -46,27 +46,6 @@ def test_log_spaced_integers(tasks, number, counts):
     assert log_spaced_integers(tasks, number).tolist() == counts
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"start": ictd.theta_td(2)}, "start has 2 features, and the tasks have 3"),
-        ({"start": ictd.Weights(np.full(6, np.nan), np.zeros((6, 6)))}, r"start.u\[0\] is not finite"),
-        ({"tasks_seen": [3, 2]}, "tasks_seen must ascend"),
-        ({"tasks_seen": [2, 4]}, "tasks_seen must ascend .* 5"),
-        ({"batches": ictd.BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))}, "batches.visits has shape"),
-        (
-            {"batches": ictd.BatchStatistics(*(np.stack([x] * 5) for x in ([1, 0, 0], np.diag([1, 0, 0]), [0, 0, 0])))},
-            r"batches.transitions\[0, 0, 0\] counts steps that cannot be",
-        ),
-    ],
-)
-def test_invalid_settings_are_refused(changes, message):
-    tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=5)
-    settings = {"algo": "td", "depth": 3, "discount": 0.9, "learning_rate": 1e-3, "start": start}
-    with pytest.raises(ValueError, match=message):
-        pretrain_history(tasks, **{"batches": batches, **settings, **changes})
-
-
 @pytest.mark.parametrize("engine", ["compiled", "torch"])
 def test_a_divergence_has_the_history_up_to_its_task(engine):
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=9)

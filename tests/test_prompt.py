@@ -135,26 +135,3 @@ def test_gram_matrices_are_means_or_sums_over_columns(tasks, paths, scaled):
     lengths = np.array([1, 5, 7])
     several = Context(lengths, context.G).gram_matrix(DISCOUNT, scaled=False)
     np.testing.assert_array_equal(several, lengths[:, None, None] * context.gram_matrix(DISCOUNT))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Context.from_trajectory([0, 7, 2], [1.0, 2.0], n=5), r"states\[1\] .* 5 states"),
-        (lambda: Context.from_trajectory([0, 1, 2], [1.0, 2.0, 3.0], n=5), r"rewards has shape \(3,\); .*m = 2\."),
-        (lambda: ictd.sampled_columns([0, 3], np.zeros(3), 0.9), r"paths\[1\] .* 3 states"),
-        (lambda: Context(3, np.arange(9).reshape(3, 3)), r"G\[0, 1\] differs in the transpose"),
-        (lambda: Context([3], np.eye(3)), r"G has shape \(3, 3\); .* leading axes \(1,\)\."),
-        (lambda: Context.from_trajectory([0, 0], [1e200], n=1), r"G\[2, 2\] is not finite"),
-        (lambda: Context(1, np.eye(3)).gram_matrix(1.5), "discount is 1.5"),
-        (lambda: Context(1, np.eye(3)).grouped([[-1.0]]), r"pseudo_counts\[0, 0\] is -1.0, not from 0 to inf"),
-        (lambda: Context(1, np.eye(3)).empirical_model([1.0]), r"pseudo_counts has shape \(1,\); .* n = 1"),
-        (lambda: Context.joined([]), "the number of contexts is 0"),
-        (lambda: Context.joined([Context(1, np.eye(3)), 3]), r"contexts\[1\] is 3; give an object of type Context"),
-        (lambda: Context.joined([Context(1, np.eye(3)), Context(1, np.eye(5))]), r"contexts\[1\].G has shape \(5, 5\)"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:overflow")
-def test_invalid_contexts_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -158,33 +158,3 @@ def test_transition_counts_equal_naive():
     paths, lengths = np.random.default_rng(0).integers(0, 3, (5, 8)), np.array([1, 7, 3, 6, 2])
     counts = transition_counts(paths[:, :-1], paths[:, 1:], lengths, 3)
     np.testing.assert_array_equal(counts, naive.transition_counts(paths, lengths, 3))
-
-
-def batches_with(name, value):
-    """Batch statistics of four tasks, with another first value of the third task."""
-    fields = {"visits": np.full((4, 2), 2), "transitions": np.ones((4, 2, 2), int), "return_sums": np.zeros((4, 2))}
-    ictd.BatchStatistics(**fields)
-    fields[name][2].flat[0] = value
-    return ictd.BatchStatistics(**fields)
-
-
-EPISODES = ictd.Tasks([[0, 0.5], [0, 0]], [0, 0], episodic=True)
-ONES, PAIRS = np.ones((1, 2), int), np.eye(2, dtype=int)[None]
-NEGATIVE = np.array([[[2, -1], [0, 1]]])
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda tasks: ictd.sample_paths(tasks, -1, generator()), "steps is -1"),
-        (lambda tasks: ictd.sample_paths(EPISODES, 3, generator()), "tasks has episodes; sample_steps says"),
-        (lambda tasks: ictd.unroll(EPISODES, 3, 0.9, 5, generator()), "tasks has episodes; pretraining takes"),
-        (lambda tasks: ictd.BatchStatistics(ONES, NEGATIVE, ONES * 1.0), r"transitions\[0, 0, 1\]"),
-        (lambda tasks: ictd.BatchStatistics(ONES * 0, PAIRS * 0, ONES * 0.0), r"visits\[0\] has no visits"),
-        (lambda tasks: batches_with("return_sums", np.nan), r"return_sums\[2, 0\]"),
-        (lambda tasks: batches_with("visits", 5), r"transitions\[2\] .* visits"),
-    ],
-)
-def test_invalid_batches_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(ictd.sample_tasks("boyan", 3, 2, generator()))

@@ -8,21 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import yaml
 from drawn import where
-from html_page import Page
 from tolerances import ENGINES
 
 import ictd
 from ictd import training_data
-from ictd.evaluation import draw_unseen_tasks, layer_measures
+from ictd.baselines import BASELINES, Given
+from ictd.evaluation import baseline_msve, draw_unseen_tasks, factor_scores, layer_measures
 from ictd.pipeline.grid import Cell
 from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
-from ictd.report import pages, paper_claims, result_tables
-from ictd.report.claim import as_records
-from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
-from ictd.report.tables import load_tables
+from ictd.report import result_tables
+from ictd.report.paper_claims import check_claims
+from ictd.report.sentences import load_sentences
 from ictd.statistics import bootstrap
 from ictd.steps import audit, baselines, evaluate, evaluate_claims, pretrain, returns, tasks, weights
 from ictd.storage import load_named, save_arrays
@@ -209,32 +207,24 @@ def test_evaluations_equal_those_on_whole_prompts(run, metrics):
 
 @pytest.mark.parametrize("states", [3, 5])
 def test_baselines_are_tuned_on_other_tasks(run, metrics, states):
-    tuned, theta = where(metrics["step_sizes"], states=states, depth=2), ictd.theta_td(states)
-    stored, tuning = np.load(run / f"baselines/{states}-2.npz"), unseen(0, states, 7, "tuning")
+    """Candidates are compared by errors on whole prompts; each trial has its own tasks."""
+    theta, tuning = ictd.theta_td(states), unseen(0, states, 7, "tuning")
     models = [ictd.Weights(theta.u, size * theta.A) for size in SIZES]
     scores = [np.mean([naive.errors(model, tuning, length, 2) for length in LENGTHS]) for model in models]
+    tuned = where(metrics["step_sizes"], states=states, depth=2)
     np.testing.assert_allclose(tuned["msve"], scores)
     np.testing.assert_allclose(tuned["step_size"], SIZES)
-    best = int(np.argmin(scores))
-
-    def with_zeros(data, length, count):
-        rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=1)
-        return data.error(np.repeat(rewards.sum(axis=1, keepdims=True) / (length + count) / 0.1, states, axis=1))
-
-    of_counts = [np.mean([with_zeros(tuning, length, count) for length in LENGTHS]) for count in SIZES]
-    zeros = SIZES[int(np.argmin(of_counts))]
-    for seed, (k, length) in itertools.product(range(3), enumerate(LENGTHS)):
+    contexts, given = [tuning.context(length) for length in LENGTHS], Given(0.9, 2, 0.1, True, {})
+    of_zeros = factor_scores(BASELINES["constant_tuned"], tuning, contexts, given, SIZES)
+    factors = {"theta_td": SIZES[np.argmin(scores)], "constant_tuned": SIZES[of_zeros.argmin()]}
+    given, stored = Given(0.9, 2, 0.1, True, factors), np.load(run / f"baselines/{states}-2.npz")
+    for seed in range(3):
         data = unseen(seed, states)
-        pairs = zip(data.paths, data.tasks.reward, strict=True)
-        paths = [(path[: length + 1], reward) for path, reward in pairs]
-        lstd = np.array([naive.lstd(path, reward[path[:-1]], states, 0.9, 0.1) for path, reward in paths])
-        expected = {"theta_td": naive.errors(models[best], data, length, 2), "lstd": data.error(lstd)}
-        expected |= {"batch_td": expected["theta_td"], "zero": (data.tasks.stationary * data.value**2).sum(axis=1)}
-        expected |= {"constant": with_zeros(data, length, 0), "constant_tuned": with_zeros(data, length, zeros)}
+        expected = baseline_msve(factors.keys() | {"lstd", "zero"}, data, [data.context(m) for m in LENGTHS], given)
         for name, errors in expected.items():
-            np.testing.assert_allclose(stored[name][seed, k], errors)
-            row = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed, context_length=length)
-            np.testing.assert_allclose(row["msve"], [errors.mean()])
+            np.testing.assert_allclose(stored[name][seed], errors)
+            rows = where(metrics["baselines"], method=name, states=states, depth=2, seed=seed)
+            np.testing.assert_allclose(rows["msve"], errors.mean(axis=1))
 
 
 def test_tables_over_seeds(run, metrics):
@@ -316,43 +306,7 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
     assert not (run / "no.json").exists()
 
 
-def test_claims_and_pages_are_made_from_the_tables(run, metrics):
-    """Claims of all cells, followed by a claim on the theory, and a page for each table."""
-    theory = {
-        "id": "lemma/x", "section": "S", "setting": "x", "statement": "Lemma X.", "statistic": "n", "value": 0.0,
-        "relation": "<", "threshold": 1, "p": None, "kind": "paper", "low": None, "high": None, "verdict": "holds",
-        "corrected": "holds", "shown": "", "unit": "", "trials": None, "trials_hold": None,
-    }  # fmt: skip
-    names = "unseen_msve unseen_baselines over_tasks baselines weights mean_weights agreement learning".split()
-    names += ["layers", "truncation", "audit"]
-    tables = [run / f"metrics/{name}.csv" for name in names]
-    table_of = load_tables(tables)
-    of_paper, main = load_sentences(PROJECT / "report/sentences.toml"), ("boyan", 3, 2)
-    decided = [*as_records(paper_claims.check_claims(of_paper, table_of, main)), theory]
-    sentences = decide(of_paper, decided, main)
-    verdicts = {one["id"]: one["verdict"] for one in decided}
-    assert {f"msve_falls/{cell}" for cell in CELLS if cell.states == 3} < verdicts.keys()
-    lost = {one["id"]: one["value"] for one in decided if one["id"].startswith("finite")}
-    assert lost == {f"finite/{cell}": 2 / 3 if cell == DIVERGED else 1 for cell in CELLS}
-    config = yaml.safe_load((PROJECT / "config.yaml").read_text())
-    settings = {"seeds": 3, "tasks": 12, "algos": ["td", "mc"], "envs": ["boyan", "loop"], "states": [3, 5]}
-    settings |= {"depths": [2], "readings": config["readings"]}
-    settings["evaluation"] = config["evaluation"] | {"context_lengths": LENGTHS}
-    schema = yaml.safe_load((PROJECT / "workflow/schemas/config.schema.yaml").read_text())
-    made = {"claims": decided, "on_theory": [theory], "on_experiments": decided[:-1], "sentences": sentences}
-    made |= {"settings": settings, "schema": schema}
-    statements = pd.DataFrame({"statement": ["lemma"], "layer": [1], "tightest": [1.5]})
-    pages.save_pages(table_of | {"statements": statements}, made, run / "tables")
-    rows = {path.stem: Page(path).rows() for path in (run / "tables").iterdir()}
-    assert len(rows["claims_all"]) == len(decided)
-    assert len(rows["audit"]) == len(CELLS)
-    text = " ".join(Page(run / "tables/summary.html").text.split())
-    counts = counted(sentences)
-    assert in_one_sentence(counts) in text and sum(counts.values()) < len(sentences) == len(rows["claims"])
-    names = ("beats_zero", "beats_constant")
-    below = [sum(verdicts[f"{name}/{cell}"] == "holds" for cell in CELLS) for name in names]
-    assert f"predicting zero in {below[0]} of 6 cells" in text and f"for all states in {below[1]}." in text
-    assert "1 statements and steps of the theory, 1 hold" in text and "pretrained 18 looped" in text
-    for sentence in sentences:
-        is_listed = sentence["kind"] == "claim" and sentence["verdict"] != "holds"
-        assert (sentence["quote"].replace("theta^TD", "θTD") in text) == is_listed
+def test_a_run_that_diverged_is_a_trial_that_is_not_finite(metrics):
+    decided = check_claims(load_sentences(PROJECT / "report/sentences.toml"), metrics, ("boyan", 3, 2))
+    finite = {one.id: one.value for one in decided if one.id.startswith("finite")}
+    assert finite == {f"finite/{cell}": 2 / 3 if cell == DIVERGED else 1 for cell in CELLS}

@@ -10,7 +10,7 @@ import ictd
 from ictd.theory import statements
 from ictd.theory.decimals import exact_sides
 from ictd.theory.recursion import evolve, gradients, krylov, times_X
-from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, sweep_gradients
+from ictd.theory.updates import GROUPS, estimate_norm, sweep_gradients
 
 
 def tasks_of(env, states, size=2):
@@ -109,19 +109,6 @@ def test_decimal_arithmetic(discount):
     greatest = np.abs(tasks.reward[1]).max()
     np.testing.assert_allclose(found["lemma_1"][:, 0], greatest * discount ** np.array(layers), rtol=ROUNDING)
     assert (found["lemma_4"][:, 2] <= 1 + ROUNDING).all() and (found["lemma_4"][:2, 2] > 0).any()
-
-
-def test_bad_input_is_named():
-    tasks = tasks_of("boyan", 4)
-    with pytest.raises(ValueError, match=r"for 5 states, and the tasks have 4\."):
-        evolve(ictd.theta_td(5), tasks, 0.9, 3)
-    with pytest.raises(ValueError, match="discount is 1"):
-        evolve(ictd.theta_td(4), tasks, 1, 3)
-    Z = evolve(ictd.theta_td(4), tasks, 0.9, 3)
-    with pytest.raises(ValueError, match="there are 2 tasks; give a multiple of 20"):
-        layer_updates(Z, Z.value, 3)
-    with pytest.raises(ValueError, match="a standard error needs at least two"):
-        estimate_norm(np.ones((1, 3)))
 
 
 def test_the_allowance_for_rounding_equals_its_derivation():

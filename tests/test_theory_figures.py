@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from drawn import check_bands, check_border, check_lines, numbered, where
+from drawn import check_bands, check_lines, numbered, where
 
 from ictd.pipeline.grid import Cell
 from ictd.report.figures import pretrained, style
@@ -127,26 +127,3 @@ def test_pretrained_weights():
         line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan), Cell("", "boyan", 3, 6)
     )
     assert len(gone.axes) == 4
-
-
-@pytest.mark.slow
-def test_no_figure_has_ink_on_its_border(tmp_path):
-    """With long names, long settings and many layers."""
-    env = "random_walks_on_a_ring_that_step_either_way"
-    at, layers = {"env": [env, "boyan"], "states": [3, 20, 50]}, {"layer": range(301)}
-    sides = numbered({"statement": SIDES["statement"].unique(), **at, **layers}, ["left_mean", "right_mean"])
-    both = {"algo": ["td", "mc"], **at}
-    neu = numbered({**both, "space": ["looped", "separate"], **layers}, ["norm", "standard_error", "bound", "sharper"])
-    names = ["inside", "beyond", "theta_td", *figures.ALGORITHMS]
-    members = numbered({"member": names, **at, "draw": [0, 1], **layers}, ["error", "bound"])
-    updates = numbered({**both, "draw": [0, 1], **layers}, ["norm"])
-    # Settings differ from the main one in one value.
-    cells = {**both, "states": [20], "depth": [300], "seed": [0, 1]}
-    line = numbered({**cells, "position": [0.0, 0.5, 1.0]}, ["looped_norm"])
-    repeated = numbered({**cells, "layer": [1, 5, 30, 300]}, ["looped_norm"])
-    for figure in (
-        figures.theorem_1(sides, 0.9), figures.lemmas(sides.assign(tightest=1.0), env, 3),
-        figures.expected_update(neu, sides, "mc", env, 3), figures.family(members, updates, env, 3),
-        pretrained.pretrained(line, repeated, Cell("", "boyan", 20, 300)),
-    ):  # fmt: skip
-        check_border(figure, tmp_path)

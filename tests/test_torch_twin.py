@@ -75,15 +75,6 @@ def test_prompts_of_other_values_are_refused(prompts, damage):
         model(damage(prompts[2]), queries=4)
 
 
-@pytest.mark.parametrize(
-    ("shape", "queries", "message"),
-    [((5, 4), None, r"shape \(5, 4\), 2 features.* 3"), ((7, 3), 3, r"m \+ 3\) with m above 0")],
-)
-def test_prompts_of_other_shapes_are_refused(shape, queries, message):
-    with pytest.raises(ValueError, match=message):
-        ictd.LinearTransformer(ictd.theta_td(3), 2)(torch.zeros(shape), queries)
-
-
 def test_a_batch_has_the_transitions_and_the_return_sums_of_its_statistics():
     _, batches, _ = naive.material("loop", 3, 0.9, tasks=2)
     state, following, mean_return = batch_of(batches, 1)

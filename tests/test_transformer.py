@@ -100,14 +100,6 @@ def test_values_of_several_models_on_several_contexts():
     np.testing.assert_allclose(values[1, 0], Model(weights, 4, 0.9)[1].values(alone), atol=ROUNDING)
 
 
-def test_contexts_of_another_number_of_states_are_refused():
-    model = Model(ictd.theta_td(5), 3, 0.9)
-    with pytest.raises(ValueError, match=r"context has 3 .* made for 5"):
-        model.values(ictd.Context.from_trajectory([0, 1, 2], [1.0, 2.0], n=3))
-    with pytest.raises(ValueError, match=r"context is .* Context"):
-        model.values(np.zeros((11, 3)))
-
-
 RUN = "td-boyan-2-30"
 
 
