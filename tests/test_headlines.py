@@ -14,7 +14,7 @@ from html_page import Page
 from tolerances import ENGINES, ROUNDING
 
 from ictd.pipeline.provenance import PROJECT
-from ictd.report.sentences import counted, in_one_sentence
+from ictd.report.paper.sentences import counted, in_one_sentence
 
 FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
 

@@ -11,10 +11,10 @@ import pytest
 from projects import RUN
 
 from ictd.pipeline.provenance import PACKAGES, code_digest, options_digest, source_digest
-from ictd.pipeline.records import main as check_records
 from ictd.pipeline.rules import Steps, import_graph, modules_of
 from ictd.pipeline.runner import check_unchanged
-from ictd.report import manifest
+from ictd.steps.report import manifest
+from ictd.steps.report.check import main as check_records
 from ictd.storage import file_digest, load_json, save_json
 
 MODULE = '''"""Module."""

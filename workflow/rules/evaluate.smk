@@ -51,7 +51,7 @@ use rule step as metrics with:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
-        options=step("ictd.report.result_tables"),
+        options=step("ictd.steps.metrics"),
     output:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:

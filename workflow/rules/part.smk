@@ -9,7 +9,7 @@ def part_step(name, settings, folder, text, texts=(), documents=()):
     shown = [key for key in SETTINGS if key in PAPER_SETTINGS or key == name]
     results = f"studies.{name}.results" if name in STUDIES else "ictd.report.paper.results"
     return step(
-        "ictd.steps.results",
+        "ictd.steps.report.results",
         options_file=f"results/{name}",
         modules=(results, "ictd.report.page"),
         part=name,

@@ -45,7 +45,7 @@ use rule step as article with:
             for name in ("claims.json", "numbers.csv", "tables", "figures")
         ],
         options=step(
-            "ictd.report.article",
+            "ictd.steps.report.article",
             source=ROOT / "report/article.typ",
             bibliography=ROOT / "report/references.bib",
             documents=[ROOT / f"docs/{name}.md" for name in ("results", "theory")],
@@ -68,7 +68,7 @@ use rule step as article with:
 
 use rule step as explore with:
     input:
-        options=step("ictd.report.explore"),
+        options=step("ictd.steps.report.explore"),
     output:
         report(
             "<results>/explore.html",
@@ -84,7 +84,7 @@ use rule step as manifest with:
     input:
         expand("<results>/{file}", file=MANIFEST_FILES),
         options=step(
-            "ictd.report.manifest",
+            "ictd.steps.report.manifest",
             folder=RESULTS,
             files=RESULT_FILES,
             pages=REPORT_FILES,

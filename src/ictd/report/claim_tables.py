@@ -5,7 +5,17 @@ import re
 import pandas as pd
 
 from ictd.report.html import Markup, anchor, table, text
-from ictd.report.verdicts import HOLDS, by_name, holding, in_words, interval, needs, number, verdict_in_words, verdict_on
+from ictd.report.verdicts import (
+    HOLDS,
+    by_name,
+    holding,
+    in_words,
+    interval,
+    needs,
+    number,
+    verdict_in_words,
+    verdict_on,
+)
 
 
 def claims_overview(claims: list[dict]) -> pd.DataFrame:

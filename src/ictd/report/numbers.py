@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.report.part import PAPER
 from ictd.report.tables import load_table
 from ictd.report.verdicts import HOLDS
-from ictd.storage import load_json, load_text, reading, save_text
+from ictd.storage import load_json, reading
 
 NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
 TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
@@ -32,22 +33,6 @@ ABSENT = "(not in this run)"
 COLUMNS = ["kind", "name", "row", "column", "value"]
 # The columns of claims in the reference.
 OF_CLAIMS = ["value", "low", "high", "relation", "threshold", "verdict"]
-# The name of the paper's part.
-PAPER = "paper"
-
-
-def main(reference: Path, pages: list[Path]) -> None:
-    """Write the numbers of the reference into the pages."""
-    numbers, tables = load_references(reference)
-    for page in pages:
-        text = load_text(page)
-        try:
-            filled = fill(text, numbers, tables)
-        except ValueError as error:
-            raise ValueError(f"{page}: {error}") from None
-        if filled != text:
-            save_text(page, filled)
-            print(f"{page}: numbers written")
 
 
 def fill(

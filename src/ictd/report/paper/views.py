@@ -59,12 +59,13 @@ observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the constan
 
 @table
 def claims(results):
-    """A sentence is tested in the cells that it covers: the main setting, or the cells of one hyperparameter study. A test
-    holds if its whole 95% interval is on the claim's side of the threshold, it is refuted if the whole interval is on
-    the other side, and it is not shown if the interval contains the threshold. A sentence holds if all of its tests
-    hold in all cells that it covers, it is refuted if one test is refuted in one cell, and it is not shown otherwise.
-    The closest test is the one with the worst verdict that is closest to its threshold, or farthest beyond it. Tests
-    beside a sentence are ours: they are stricter, or look at the same from another side, and decide nothing.
+    """A sentence is tested in the cells that it covers: the main setting, or the cells of one hyperparameter study.
+
+    A test holds if its whole 95% interval is on the claim's side of the threshold, it is refuted if the whole interval
+    is on the other side, and it is not shown if the interval contains the threshold. A sentence holds if all of its
+    tests hold in all cells that it covers, it is refuted if one test is refuted in one cell, and it is not shown
+    otherwise. The closest test is the one with the worst verdict that is closest to its threshold, or farthest beyond
+    it. Tests beside a sentence are ours: they are stricter, or look at the same from another side, and decide nothing.
     """
     counted, others = (
         html.table(sentence_tables.sentences_overview(results.decided, results.on_experiments, counted))
@@ -75,12 +76,13 @@ def claims(results):
 
 @table
 def theory(results):
-    """The statements of the theory. An inequality holds in a setting if its left side exceeds its right side by at most an
-    allowance for rounding, for every task, layer and query state. The table also shows the smallest ratio of the right
-    side to the left side, among tasks whose left side is at least a thousand times this allowance. From about 250
-    layers on (with a discount of 0.9), the allowance exceeds the bounds of Lemmas 1 and 4; there both lemmas are
-    checked in decimal arithmetic, on two tasks of each setting. Limits are tested only if the discount to the power of
-    the largest depth is below 1e-6.
+    """The statements of the theory.
+
+    An inequality holds in a setting if its left side exceeds its right side by at most an allowance for rounding, for
+    every task, layer and query state. The table also shows the smallest ratio of the right side to the left side, among
+    tasks whose left side is at least a thousand times this allowance. From about 250 layers on (with a discount of
+    0.9), the allowance exceeds the bounds of Lemmas 1 and 4; there both lemmas are checked in decimal arithmetic, on
+    two tasks of each setting. Limits are tested only if the discount to the power of the largest depth is below 1e-6.
     """
     statements = results.theory["statements"]
     tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()
@@ -123,8 +125,9 @@ def msve(results):
 
 @table
 def thresholds(results):
-    """Other thresholds: for each test whose threshold is one half, the number of cells in which it would hold at another
-    threshold. Tests that compare TD with MC are counted in settings instead of cells. The rank correlation of MSVE and
+    """For each test whose threshold is one half, the number of cells in which it would hold at another threshold.
+
+    Tests that compare TD with MC are counted in settings instead of cells. The rank correlation of MSVE and
     context length is compared with the negative square root of the threshold.
     """
     weights, mean_weights = results.metrics["weights"], results.metrics["mean_weights"]

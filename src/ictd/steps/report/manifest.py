@@ -18,9 +18,10 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, outpu
     """Write the manifest as JSON.
 
     It has the SHA-256 of each of the results in ``files``, and of each of the ``pages`` and figures that show them, by
-    place in ``folder``, with a folder for all files in it; in ``code`` the digest of each module that made them; in ``modules`` the modules that each file
-    was made with; in ``made_with`` the versions of the libraries that made each of these files and of the files that
-    they were made from; and in ``without_record`` the files whose log is lost.
+    place in ``folder``, where a folder stands for all files in it; in ``code`` the digest of each module that made
+    them; in ``modules`` the modules that each file was made with; in ``made_with`` the versions of the libraries that
+    made each of these files and of the files that they were made from; and in ``without_record`` the files whose log is
+    lost.
 
     ValueError if one of these files is not what its record says.
     """

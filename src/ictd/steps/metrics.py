@@ -1,6 +1,5 @@
-"""The result tables: tidy data frames with one row per observation."""
+"""Make the tables of errors and weights: tidy data frames with one row per observation."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -11,12 +10,12 @@ from ictd.baselines import BASELINES
 from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell, parse_name
 from ictd.rng import generator
-from ictd.statistics import bootstrap
+from ictd.statistics import bootstrap, interval_ends
 from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights
 from ictd.weight_measures import (
     agreement_measures,
-    cosine_to_theta_td,
+    identifiable_measures,
     pattern_measures,
     pattern_shares,
     project_identifiable,
@@ -118,21 +117,6 @@ def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
-    """Measure the part of weights that outputs identify; the weights have any leading axes (...).
-
-    Returns
-    -------
-    dict of (...) arrays
-        ``pattern_measures`` and ``pattern_shares`` of the projected weights, ``representative_shares`` of A, and
-        ``raw_cosine``, the cosine of A before projection to that of theta^TD.
-    """
-    projected = project_identifiable(weights, discount)
-    raw_cosine = cosine_to_theta_td(weights)
-    shares = pattern_shares(projected.A) | representative_shares(weights.A, discount)
-    return {**pattern_measures(projected), **shares, "raw_cosine": raw_cosine}
-
-
 def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> pd.DataFrame:
     """Tabulate ``identifiable_measures`` of each run, its MSVE on enumerated prompts, and the task where it diverged.
 
@@ -192,14 +176,6 @@ def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
             axes = {"tasks_seen": result["tasks_seen"], "row": range(1, rows + 1), "column": range(1, columns + 1)}
             frames.append(pd.DataFrame(long_table(axes, {"mean": mean}, **cell._asdict(), matrix=name)))
     return pd.concat(frames, ignore_index=True)
-
-
-def interval_ends(measures: Callable[..., dict[str, np.ndarray]], *samples: np.ndarray) -> dict[str, float]:
-    """Ends of 95% BCa intervals of measures of the means of samples, by ``NAME_low`` and ``NAME_high``."""
-    ends = {}
-    for name, resampled in bootstrap(measures, *samples).items():
-        _, ends[f"{name}_low"], ends[f"{name}_high"] = resampled.estimate()
-    return ends
 
 
 def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
