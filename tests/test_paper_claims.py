@@ -16,7 +16,7 @@ from ictd.report.paper import claims, views
 from ictd.report.paper.sentence_tables import sentences_overview, sentences_that_do_not_hold
 from ictd.report.paper.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.part import statements_in
-from ictd.steps import metrics as tables
+from ictd.steps import metrics
 from ictd.weight_measures import unidentifiable_direction
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
@@ -58,17 +58,23 @@ def result_tables(A=PATTERN, msve=FALLING, zero=9.0, u=0.0, tau=200, settings=(M
     methods_of_medians = pd.DataFrame([*runs, *sizes], columns=["method", "env", "states", "depth"])
     medians = {"context_length": 20, "median": np.where(methods_of_medians["env"] == "any", zero, msve.mean())}
     layers = pd.DataFrame([(*cell, seed) for cell in runs for seed in seeds], columns=[*Cell._fields, "seed"])
+    sizes = {(states, depth): beside for _, states, depth in settings}
+    baselines = metrics.baselines_table(sizes)
+    made = {
+        "unseen_msve": metrics.msve_table(evaluations),
+        "unseen_baselines": baselines,
+        "baselines": baselines,
+        "weights": metrics.weights_table(runs, evaluations, GAMMA),
+        "mean_weights": metrics.mean_weights_table(runs, GAMMA),
+        "agreement": metrics.agreement_table(runs, GAMMA),
+        "learning": metrics.learning_table(runs, GAMMA),
+        "truncation": metrics.truncation_table([("boyan", 3)], GAMMA, tau, {"boyan": {}}),
+    }
     return {
+        name: pd.concat(map(pd.DataFrame, parts), ignore_index=True).infer_objects() for name, parts in made.items()
+    } | {
         "over_tasks": methods_of_medians.assign(**medians),
         "layers": layers.assign(layer_is_td=0.8 + layers["seed"] / 100, converging=0.9 - layers["seed"] / 100),
-        "unseen_msve": tables.msve_table(evaluations),
-        "unseen_baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
-        "baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
-        "weights": tables.weights_table(runs, evaluations, GAMMA),
-        "mean_weights": tables.mean_weights_table(runs, GAMMA),
-        "agreement": tables.agreement_table(runs, GAMMA),
-        "learning": tables.learning_table(runs, GAMMA),
-        "truncation": tables.truncation_table([("boyan", 3)], GAMMA, tau, {"boyan": {}}),
     }
 
 

@@ -43,7 +43,8 @@ class Page:
             name = f"{prefix}{table.name}"
             frame = frames.get(name)
             made = html.table(frame) if frame is not None else table.make(self.results)
-            self.tables[table.name] = f'<p class="caption">{html.text(table.caption)}</p>\n{made}'
+            caption = f'<p class="caption">{html.text(table.caption)}</p>'
+            self.tables[table.name] = f'<div id="{html.anchor("table", table.name)}">{caption}\n{made}</div>'
             # In Markdown, an empty line ends HTML.
             tables.setdefault(name, re.sub(r"\n\s*\n", "\n", f"{self.tables[table.name]}\n"))
         rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
