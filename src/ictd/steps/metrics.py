@@ -201,8 +201,8 @@ def agreement_table(runs: dict[Cell, dict], discount: float) -> list[dict]:
     names += [name for measure in APART for name in (measure, f"{measure}_low", f"{measure}_high")]
     columns = [*CELL[1:], *AGREEMENT, *names]
     # Without a row there are columns.
-    empty = {name: [] for name in columns}
-    return [empty] + [long_table({}, {name: row.get(name, np.nan) for name in columns}) for row in rows]
+    parts = [long_table({}, {name: row.get(name, np.nan) for name in columns}) for row in rows]
+    return parts or [{name: [] for name in columns}]
 
 
 def _apart_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, float]:
