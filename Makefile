@@ -56,11 +56,11 @@ endef
 
 # Snakemake's report shows the present rules and settings beside the results, so these must be those of the results.
 define write_report
-@python -P -m ictd.pipeline.runner ictd.pipeline.records --results $(RESULTS) 2> $(RESULTS)/logs/report.log \
+@python -P -m ictd.pipeline.runner ictd.steps.report.check --results $(RESULTS) 2> $(RESULTS)/logs/report.log \
     || { tail -n 1 $(RESULTS)/logs/report.log; exit 1; }
 @snakemake --report $(RESULTS)/snakemake-report.html > $(RESULTS)/logs/report.log 2>&1 \
     || { cat $(RESULTS)/logs/report.log; exit 1; }
-@python -P -c 'import json, sys; from ictd.report.sentences import counted, in_one_sentence; \
+@python -P -c 'import json, sys; from ictd.report.paper.sentences import counted, in_one_sentence; \
     print(in_one_sentence(counted(json.load(open(sys.argv[1])))))' $(RESULTS)/sentences.json
 @echo "$(RESULTS)/report.html has all claims, figures and tables. Open it in a browser."
 @echo "$(RESULTS)/snakemake-report.html has the same results by rule, with their provenance."
@@ -87,16 +87,16 @@ article: $(READY)
 	@echo "Open $(RESULTS)/article.pdf."
 
 verify: $(READY)
-	@python -P -m ictd.pipeline.runner ictd.report.verify --results $(RESULTS) --reference reference
+	@python -P -m ictd.pipeline.runner ictd.steps.report.verify --results $(RESULTS) --reference reference
 
 weights: $(READY)
-	@python -P -m ictd.pipeline.runner ictd.report.weights --results $(RESULTS) --output pretrained
+	@python -P -m ictd.pipeline.runner ictd.steps.report.publish --results $(RESULTS) --output pretrained
 
 reference: $(READY)
-	python -P -m ictd.pipeline.runner ictd.report.reference --results $(RESULTS) --output reference
+	python -P -m ictd.pipeline.runner ictd.steps.report.reference --results $(RESULTS) --output reference
 
 pages: $(READY)
-	@python -P -m ictd.pipeline.runner ictd.report.numbers --reference reference \
+	@python -P -m ictd.pipeline.runner ictd.steps.report.pages --reference reference \
 	    --pages README.md $(wildcard docs/*.md studies/*/README.md)
 
 test: lint

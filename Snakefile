@@ -16,14 +16,12 @@ if " " not in str(ROOT):
     container: str(ROOT / "ictd.sif")
 
 
-include: "workflow/rules/shown.smk"
 include: "workflow/rules/step.smk"
-include: "workflow/rules/study.smk"
+include: "workflow/rules/part.smk"
 include: "workflow/rules/simulate.smk"
 include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/theory.smk"
-include: "workflow/rules/figures.smk"
 include: "workflow/rules/report.smk"
 
 
@@ -31,8 +29,6 @@ include: "workflow/rules/report.smk"
 rule all:
     input:
         "<results>/manifest.json",
-        # Snakemake makes a removed file that no job needs only if it is named here.
-        [path for path in (RESULTS / file for file in MANIFEST_FILES) if not path.exists()],
     localrule: True
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 class Page(HTMLParser):
     """Headings, images, table rows, text, and anything that the page would load from elsewhere."""
 
-    def __init__(self, path: Path):
+    def __init__(self, page: Path | str):
         super().__init__()
         self.headings, self.images, self.outside, self.text = [], [], [], ""
         self._rows, self._open = [], []
-        self.feed(path.read_text(encoding="utf-8"))
+        self.feed(page.read_text(encoding="utf-8") if isinstance(page, Path) else page)
 
     def handle_starttag(self, tag, attributes):
         values = dict(attributes)

@@ -8,9 +8,9 @@ import pytest
 from projects import ROOT, STUDIES
 from pypdf import PdfReader
 
-from ictd.report import article
 from ictd.report.numbers import ABSENT, as_markdown, load_references
 from ictd.report.typst_markup import as_typst, formula
+from ictd.steps.report import article
 from ictd.storage import file_digest, save_json, save_table, save_text
 
 TEXT = """

@@ -38,8 +38,9 @@ def test_every_environment_has_exactly_what_its_rules_import():
     for step, environment in rules_of_paper().values():
         modules = imported_modules(step) | RUNNER
         found.setdefault(environment, set()).update(*map(third_party, modules))
-    # Cells of studies' notebooks read tables.
-    found["report"] |= {"ipykernel", "pandas"}
+    # What the step of a part imports by a name, or starts, and what the results of studies import.
+    parts = imported_modules("ictd.report.paper.results") | imported_modules("ictd.report.page")
+    found["report"] |= {"ipykernel", "numba"}.union(*map(third_party, parts))
     assert found == {name: {*packages} for name, packages in GROUPS.items() if name != "studies"}
 
 

@@ -6,6 +6,7 @@ environment variable RESULTS names.
 
 import json
 import os
+import re
 from pathlib import Path
 
 import headlines
@@ -14,7 +15,7 @@ from html_page import Page
 from tolerances import ENGINES, ROUNDING
 
 from ictd.pipeline.provenance import PROJECT
-from ictd.report.sentences import counted, in_one_sentence
+from ictd.report.paper.sentences import counted, in_one_sentence
 
 FULL = Path(os.environ.get("RESULTS", PROJECT / "results"))
 
@@ -50,7 +51,8 @@ def test_claim_on_the_pattern(results):
 
 def test_the_summary_is_of_the_claims_of_the_run(results):
     claims, sentences = (json.loads((results.folder / f"{name}.json").read_text()) for name in ("claims", "sentences"))
-    text = " ".join(Page(results.folder / "tables/summary.html").text.split())
+    report = (results.folder / "report.html").read_text(encoding="utf-8")
+    text = " ".join(Page(re.search('<div id="table-summary">(.*?)<!---->', report, re.DOTALL)[1]).text.split())
     assert in_one_sentence(counted(sentences)) in text
     names = ("beats_zero", "beats_constant")
     zero, constant = (

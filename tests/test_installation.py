@@ -27,6 +27,7 @@ PARTS = {
     "ictd.torch_twin": "torch",
     "ictd.report": "report",
     "ictd.pipeline": "workflow",
+    "ictd.steps.report": "report",
     "ictd.steps": "workflow",
 }
 MODULES = [

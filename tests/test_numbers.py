@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from projects import ROOT
 
-from ictd.report import numbers
 from ictd.report.numbers import different, fill, load_references, reference_of
+from ictd.steps.report import pages
 from ictd.storage import save_table
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("studies/*/README.md"))]
@@ -110,11 +110,11 @@ def test_a_number_edited_by_hand_is_found_and_mended(folder, tmp_path, capsys):
     page = tmp_path / "page.md"
     page.write_text("A third is <!--=share:.2f-->0.33<!---->.\n")
     right = page.read_text()
-    numbers.main(tmp_path / "reference", [page])
+    pages.main(tmp_path / "reference", [page])
     assert page.read_text() == right and capsys.readouterr().out == ""
     page.write_text(right.replace(">0.33<", ">0.34<"))
-    numbers.main(tmp_path / "reference", [page])
+    pages.main(tmp_path / "reference", [page])
     assert page.read_text() == right and "numbers written" in capsys.readouterr().out
     shutil.rmtree(tmp_path / "reference")
     with pytest.raises(ValueError, match="no number 'share'"):
-        numbers.main(tmp_path / "reference", [page])
+        pages.main(tmp_path / "reference", [page])

@@ -5,14 +5,18 @@ import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pandas as pd
 import pytest
 from PIL import Image
 
-from ictd.report import html, notebook
-from ictd.report.notebook import Shown
+from ictd.report import html
+from ictd.report.page import Page
+from ictd.report.part import figure, table
+from ictd.steps.report.results import save_page
+from ictd.storage import save_table
 
 PARAMETERS = "x = 1"
 LOADING = "from IPython.display import HTML\nHTML(f'<img src=\"https://x.org/{x}.png\">')"
@@ -25,7 +29,7 @@ def page_of(folder: Path, *cells: str, other: str = "", x: int = 0) -> str:
     made[cells.index(PARAMETERS)].metadata["tags"] = ["parameters"]
     kernel = {"name": "python3", "language": "python", "display_name": "Python"}
     nbformat.write(nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), folder / "n.ipynb")
-    notebook.main(folder / "n.ipynb", [], {"x": x}, other, folder / "done.ipynb", folder / "n.html")
+    save_page(folder / "n.ipynb", {"x": x}, other, folder / "done.ipynb", folder / "n.html")
     return (folder / "n.html").read_text()
 
 
@@ -108,40 +112,79 @@ def test_broken_links_become_text_and_sections_become_contents():
     assert "<nav" in text and "<nav" not in html.page("T", "<p>x</p>")
 
 
+@table
+def rows(results):
+    """Some rows."""
+    return pd.DataFrame(results)
+
+
+@table
+def shown(results):
+    """Only on the page."""
+    return f"<p>{results['x']}\n\n</p>"
+
+
+@figure
+def x(results):
+    """Figure x.
+
+    What "it" shows.
+    """
+
+
+@figure
+def y(results):
+    """Figure y."""
+
+
+TEXT = """# On A & B
+
+<!--=table shown-->
+<!---->
+
+<details><summary>one</summary>
+
+![a picture](images/x.png)
+
+</details>
+
+<details><summary>none</summary>
+
+![another](images/gone.png)
+
+</details>
+"""
+
+
 @pytest.fixture
-def shown(tmp_path):
-    """A results folder with a table, and two figures with captions."""
-    (tmp_path / "tables").mkdir()
-    html.save(tmp_path / "tables/x.html", "x", "<p>table</p>")
-    (tmp_path / "figures").mkdir()
+def page(tmp_path, monkeypatch):
+    """A page about results with two tables and two figures."""
+    module = SimpleNamespace(load=lambda folder, settings: settings, rows=rows, shown=shown, x=x, y=y)
+    monkeypatch.setattr("ictd.report.page.results_module", lambda part: module)
     for name in "xy":
+        (tmp_path / "figures").mkdir(exist_ok=True)
         Image.new("RGB", (300, 40)).save(tmp_path / f"figures/{name}.png")
-        (tmp_path / f"figures/{name}.rst").write_text(f'Figure {name}. What "it" shows.\n')
-    return Shown(str(tmp_path), ["x", "y"])
-
-
-def test_figures_that_no_cell_names_are_shown_at_the_end(shown):
-    assert len(shown.figures("x", "gone")) == 1 and shown.fold("none", *shown.figures("gone")) == ""
-    rest = shown.rest()
-    assert '<figure id="y">' in rest and '<figure id="x">' not in rest and "Other figures" in rest
-    assert shown.rest() == ""
-
-
-def test_parts_of_a_page(shown, tmp_path):
-    assert "<p>table</p>" in shown.table("x")._repr_html_()
-    assert 'alt="What &quot;it&quot; shows." src="data:image/png;base64,' in shown.figure("x")
-    assert "<summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>" in shown.fold("theta^TD & I", "a", "b")
-    assert "<summary>Θ<sup>looped</sup></summary>" in shown.fold("Theta^looped", "a")
-    code = "```\n# a comment\n```"
-    text = f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n![a picture](images/x.png) [b](../c.md)\n"
-    (tmp_path / "page.md").write_text(text)
-    document = shown.document(str(tmp_path / "page.md"))._repr_markdown_()
-    assert "<summary>On A &amp; B</summary>" in document and code in document
-    assert '#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>' in document
-    assert "[a picture](#x) [b](../c.md)" in document
-    (tmp_path / "studies/s").mkdir(parents=True)
-    (tmp_path / "studies/s/README.md").write_text(text)
-    study = shown.study(tmp_path / "studies/s/README.md")
-    assert (
-        study.startswith('<li>On A &amp; B: <a class="file" href="s/s.html">') and 'href="studies/s/README.md"' in study
+    save_table(tmp_path / "tables/rows.csv", {"a": [7]})
+    save_table(tmp_path / "numbers.csv", {"name": [], "value": []})
+    (tmp_path / "claims.json").write_text("[]")
+    (tmp_path / "text.md").write_text(TEXT)
+    (tmp_path / "page.md").write_text(
+        "# On A & B\n\n## The `part`\n\n```\n# a comment\n```\n\n![a](images/x.png) [b](../c.md)\n"
     )
+    return Page("paper", str(tmp_path), {"x": [5]}, [], str(tmp_path / "text.md"), [str(tmp_path / "page.md")])
+
+
+def test_the_text_of_a_part_has_its_figures_and_tables(page):
+    text = page.text()._repr_html_()
+    assert "<h1>On A &amp; B</h1>" in text and "Only on the page." in text and "<p>[5]\n</p>" in text
+    assert 'alt="What &quot;it&quot; shows." src="data:image/png;base64,' in text
+    assert "<summary>one</summary>" in text and "<summary>none</summary>" not in text
+
+
+def test_what_the_text_does_not_name_is_shown_at_the_end(page):
+    assert re.findall('<figure id="(.*?)">', page.other_figures()) == ["y"]
+    tables = page.other_tables()
+    assert re.findall("<summary>(.*?)</summary>", tables) == ["rows", "settings"] and ">7</td>" in tables
+    document = page.documentation()._repr_markdown_()
+    assert "<summary>On A &amp; B</summary>" in document and "```\n# a comment\n```" in document
+    assert '#### <a id="the-part"></a>The `part`' in document and "[a](#x) [b](../c.md)" in document

@@ -5,23 +5,23 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from html_page import Page
+from paper import SENTENCES, claims_in, results_of
 
 import ictd
 from ictd.baselines import BASELINES
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.provenance import PROJECT
-from ictd.report import pages, paper_claims
-from ictd.report import result_tables as tables
-from ictd.report.claim import as_records, statements_in
-from ictd.report.claim_tables import sentences_overview, sentences_that_do_not_hold
-from ictd.report.paper_claims import check_claims
-from ictd.report.sentences import counted, decide, in_one_sentence, load_sentences
+from ictd.report.claim import as_records
+from ictd.report.paper import claims, views
+from ictd.report.paper.sentence_tables import sentences_overview, sentences_that_do_not_hold
+from ictd.report.paper.sentences import counted, decide, in_one_sentence, load_sentences
+from ictd.report.part import statements_in
+from ictd.steps import metrics
 from ictd.weight_measures import unidentifiable_direction
 
 pytestmark = pytest.mark.usefixtures("few_resamples")
 
-SENTENCES = load_sentences(PROJECT / "report/sentences.toml")
-NAMES = {statement.id for statement in statements_in(paper_claims)}
+NAMES = {statement.id for statement in statements_in(claims)}
 MAIN = ("boyan", 3, 4)
 GAMMA = 0.9
 # A little noise, because the similarity of residuals is not defined without noise.
@@ -58,22 +58,28 @@ def result_tables(A=PATTERN, msve=FALLING, zero=9.0, u=0.0, tau=200, settings=(M
     methods_of_medians = pd.DataFrame([*runs, *sizes], columns=["method", "env", "states", "depth"])
     medians = {"context_length": 20, "median": np.where(methods_of_medians["env"] == "any", zero, msve.mean())}
     layers = pd.DataFrame([(*cell, seed) for cell in runs for seed in seeds], columns=[*Cell._fields, "seed"])
+    sizes = {(states, depth): beside for _, states, depth in settings}
+    baselines = metrics.baselines_table(sizes)
+    made = {
+        "unseen_msve": metrics.msve_table(evaluations),
+        "unseen_baselines": baselines,
+        "baselines": baselines,
+        "weights": metrics.weights_table(runs, evaluations, GAMMA),
+        "mean_weights": metrics.mean_weights_table(runs, GAMMA),
+        "agreement": metrics.agreement_table(runs, GAMMA),
+        "learning": metrics.learning_table(runs, GAMMA),
+        "truncation": metrics.truncation_table([("boyan", 3)], GAMMA, tau, {"boyan": {}}),
+    }
     return {
+        name: pd.concat(map(pd.DataFrame, parts), ignore_index=True).infer_objects() for name, parts in made.items()
+    } | {
         "over_tasks": methods_of_medians.assign(**medians),
         "layers": layers.assign(layer_is_td=0.8 + layers["seed"] / 100, converging=0.9 - layers["seed"] / 100),
-        "unseen_msve": tables.msve_table(evaluations),
-        "unseen_baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
-        "baselines": tables.baselines_table({(setting[1], setting[2]): beside for setting in settings}),
-        "weights": tables.weights_table(runs, evaluations, GAMMA),
-        "mean_weights": tables.mean_weights_table(runs, GAMMA),
-        "agreement": tables.agreement_table(runs, GAMMA),
-        "learning": tables.learning_table(runs, GAMMA),
-        "truncation": tables.truncation_table([("boyan", 3)], GAMMA, tau, {"boyan": {}}),
     }
 
 
 def claims_of(made):
-    return {claim.id: claim for claim in check_claims(SENTENCES, made, MAIN)}
+    return claims_in(claims, results_of(made, {}, MAIN))
 
 
 def verdicts(made):
@@ -183,7 +189,7 @@ def test_sentences_are_decided_in_the_cells_that_they_cover(study):
     means = made["mean_weights"].assign(pattern_low=[0.9, 0.9, 0.3, 0.9], pattern_high=[0.95, 0.95, 0.45, 0.95])
 
     def decided(tables):
-        records = as_records(check_claims(SENTENCES, tables, MAIN))
+        records = as_records(claims_of(tables).values())
         return {one["name"]: one["verdict"] for one in decide(SENTENCES, records, MAIN)}
 
     before = decided(made)
@@ -199,7 +205,7 @@ def test_sentences_are_decided_in_the_cells_that_they_cover(study):
 
 
 def test_only_claims_are_counted():
-    records = as_records(check_claims(SENTENCES, result_tables(), MAIN))
+    records = as_records(claims_of(result_tables()).values())
     sentences = decide(SENTENCES, records, MAIN)
     assert counted(sentences) == {"holds": 7, "not shown": 1, "refuted": 0}
     assert "in 8 sentences. By our thresholds, 7 hold; not shown: 1; refuted: 0." in in_one_sentence(counted(sentences))
@@ -212,7 +218,7 @@ def test_an_algorithm_that_was_not_run_shows_nothing():
     made = result_tables()
     alone = {name: table[table["algo"] == "mc"] for name, table in made.items() if "algo" in table}
     tables_of_mc = made | alone | {"agreement": made["agreement"][:0]}
-    records = as_records(check_claims(SENTENCES, tables_of_mc, MAIN))
+    records = as_records(claims_of(tables_of_mc).values())
     sentences = {one["name"]: one for one in decide(SENTENCES, records, MAIN)}
     assert {record["verdict"] for record in records if record["id"].startswith("beats_zero")} == {"holds"}
     assert sentences["capable"]["verdict"] == "not shown" and "noise_is_similar" not in sentences
@@ -227,7 +233,7 @@ def test_an_algorithm_that_was_not_run_shows_nothing():
 def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it():
     made = result_tables(zero=8.0)
     lower = made["unseen_baselines"].assign(msve=lambda t: t["msve"] / (1 + 1e3 * (t["method"] == "constant_tuned")))
-    records = as_records(check_claims(SENTENCES, made | {"unseen_baselines": lower}, MAIN))
+    records = as_records(claims_of(made | {"unseen_baselines": lower}).values())
     (capable,) = (one for one in decide(SENTENCES, records, MAIN) if one["name"] == "capable")
     (row,) = sentences_overview([capable], records).to_dict("records")
     assert row["verdict"] == "holds" and row["tests that hold"] == "2 of 2"
@@ -237,13 +243,14 @@ def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it()
     assert "one constant" in beside[1] and "refuted in 2 of 2" in beside[1]
 
 
-@pytest.mark.parametrize(("error", "said"), [(0.25, "1.25 ± 0.25 (0.5)"), (0.0, "1.25 (0.5)")])
+@pytest.mark.parametrize(("error", "said"), [(0.25, "1.25\xa0±\xa00.25 (0.5)"), (0.0, "1.25 (0.5)")])
 def test_a_single_trial_has_no_standard_error(error, said):
     row = {"mean": 1.25, "standard_error": error, "median": 0.5, "worst_share": 0.1}
     place = {"method": "lstd", "env": "any", "states": 3, "depth": 0}
     over_tasks = pd.DataFrame([place | row | {"context_length": length} for length in (0, 5)])
-    (shown,) = pages.msve({"over_tasks": over_tasks, "weights": result_tables()["weights"]}, {}).to_dict("records")
-    assert shown["mean (median), 5 steps"] == said
+    tables = {"over_tasks": over_tasks, "weights": result_tables()["weights"]}
+    (row,) = Page(views.msve.make(results_of(tables, {}))).rows()
+    assert said in row
 
 
 def test_sentences_name_claims():
@@ -306,12 +313,15 @@ def test_other_thresholds_are_shown():
     agreement = made["agreement"].assign(correlation_low=0.73, correlation_high=0.9)
     agreement = agreement.assign(residual_correlation_low=-0.9, residual_correlation_high=0.9)
     changed = {"weights": weights, "mean_weights": mean, "agreement": agreement}
-    records = as_records(claims_of(made | changed).values())
     all_trials = weights.assign(cosine=weights["cosine"].fillna(0.72).abs())
-    table = pages.thresholds({"mean_weights": mean, "weights": all_trials}, {"on_experiments": records})
-    assert table["threshold"].tolist() == [0.4, 0.45, 0.5, 0.55, 0.6]
-    assert table["pattern"].str[0].tolist() == ["2", "2", "1", "1", "0"]
-    assert table["pattern, full A"].str[0].tolist() == ["2", "2", "1", "0", "0"]
-    assert table["pattern in every trial"].tolist() == ["2 of 2", "1 of 2", "1 of 2", "0 of 2", "0 of 2"]
-    assert table["same_pattern"].str[0].tolist() == ["1", "1", "1", "0", "0"]
-    assert set(table["same_noise"]) == {"0 of 1"} and set(table["msve_falls"]) == {"2 of 2"}
+    results = results_of(made | changed, {}, MAIN)
+    claims_in(claims, results)
+    results.metrics = {"mean_weights": mean, "weights": all_trials}
+    columns = [*zip(*Page(views.thresholds.make(results)).rows(), strict=True)]
+    threshold, falls, pattern, same, noise, full, every = columns
+    assert threshold == ("0.4", "0.45", "0.5", "0.55", "0.6")
+    assert [said[0] for said in pattern] == ["2", "2", "1", "1", "0"]
+    assert [said[0] for said in full] == ["2", "2", "1", "0", "0"]
+    assert every == ("2 of 2", "1 of 2", "1 of 2", "0 of 2", "0 of 2")
+    assert [said[0] for said in same] == ["1", "1", "1", "0", "0"]
+    assert set(noise) == {"0 of 1"} and set(falls) == {"2 of 2"}

@@ -54,8 +54,7 @@ OTHERS |= {"readings.trained_parameters", "readings.loss"}
 # Results that are removed, with the rules that make them; some of them no rule needs but the list of results.
 REMOVED = {
     "weights/td-loop-5-6.npz": "weights",
-    "figures/figure_05.svg": "curves",
-    "tables/msve.html": "pages",
+    "report.html": "results",
     "baselines/5-6.npz": "baselines",
 }
 RATE = ["--config", "learning_rate=0.002"]
@@ -105,8 +104,8 @@ def forget_and(edit, folder: Path) -> None:
 def forget_and_run(folder: Path) -> None:
     """Snakemake then has records of the jobs of this run only."""
     forget(folder)
-    (folder / "results-smoke/figures/figure_01.png").unlink()
-    carry_out(folder, "results-smoke/figures/figure_01.png")
+    (folder / "results-smoke/metrics/msve.csv").unlink()
+    carry_out(folder, "results-smoke/metrics/msve.csv")
 
 
 def truncate_records(folder: Path) -> None:
@@ -147,17 +146,17 @@ EVENTS = {
     "removed files": (remove, [], {*REMOVED.values(), "manifest"}, {"tasks", "returns", "pretrain"}),
     "a rate": (None, RATE, {"pretrain", "evaluate", "manifest"}, {"tasks", "returns"}),
     "a statement of the report": (
-        partial(add_a_statement, module="report/figures/style"), [], {"curves", "notebook"},
-        {"tasks", "returns", "pretrain", "evaluate", "evaluate_claims", "audit", "theory_values", "claims"},
+        partial(add_a_statement, module="report/figures/style"), [], {"results", "manifest"},
+        {"tasks", "returns", "pretrain", "evaluate", "evaluate_claims", "audit", "theory_values", "metrics"},
     ),
-    "forgotten, a text": (partial(forget_and, edit_text), [], {"claims", "manifest"}, {"metrics", "pretrain"}),
+    "forgotten, a text": (partial(forget_and, edit_text), [], {"results", "manifest"}, {"metrics", "pretrain"}),
     "forgotten, a statement": (
-        partial(forget_and, add_a_statement), [], {"tasks", "theory_values", "claims"}, {"explore"},
+        partial(forget_and, add_a_statement), [], {"tasks", "theory_values", "results"}, {"explore"},
     ),
     # The report lists the settings, and the manifest its pages.
     "order and jobs": (
         None, ["results-smoke/manifest.json", "--config", "algos=[mc, td]", "seeds_per_job=2"],
-        {"curves", "diagrams", "pages", "notebook", "manifest"}, {"tasks", "pretrain", "evaluate", "metrics", "claims"},
+        {"results", "manifest"}, {"tasks", "pretrain", "evaluate", "metrics"},
     ),
     "a larger grid": (
         None, ["--config", "seeds=5", "depths=[6, 3, 2]", "states=[5, 3, 4]", "envs=[boyan, loop]"],
@@ -172,13 +171,13 @@ RARE_EVENTS = {
     "a smaller grid": (
         None,
         ["--config", "envs=[boyan]", "algos=[mc]"],
-        {"evaluate", "metrics", "claims", "manifest"},
+        {"evaluate", "metrics", "results", "manifest"},
         {"tasks", "returns", "pretrain", "weights"},
     ),
     "forgotten, one job, a rate": (forget_and_run, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
     "cleaned records, a rate": (clean_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
     "dropped records, a rate": (run_without_records, RATE, {"pretrain", "manifest"}, {"tasks", "returns"}),
-    "times only, a statement": (add_a_statement, TIMES, {"tasks", "claims"}, set()),
+    "times only, a statement": (add_a_statement, TIMES, {"tasks", "results"}, set()),
     "two stopped runs": (stop_two_runs, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
     "older results": (copy_older_results, DISCOUNT, {"returns", "pretrain", "manifest"}, {"tasks"}),
 }
@@ -277,7 +276,7 @@ def test_steps_get_the_values_of_all_keys_but_pretraining_only_its_own(changed_o
 
 def test_every_rule_of_the_paper_has_options(changed_options):
     """The article, which needs the studies, is not in this project."""
-    assert {step for step, *_ in changed_options} | {"ictd.report.article"} == {
+    assert {step for step, *_ in changed_options} | {"ictd.steps.report.article"} == {
         step for step, _ in rules_of_paper().values()
     }
 
@@ -325,6 +324,9 @@ def check_edits(finished: Path, folder: Path, downstream: dict[str, set[str]], m
     said = said_after(finished, folder, edits)
     steps = {rule: step for rule, (step, _) in rules_of_paper().items() if rule in downstream}
     imported = {rule: imported_modules(step, UNUSED.get(rule, "")) for rule, step in steps.items()}
+    # The step of a part imports its results by a name that is a value, and so does the notebook.
+    for module in ("ictd.report.paper.results", "ictd.report.page"):
+        imported["results"] |= imported_modules(module)
     for name in modules:
         waiting = [rule for rule in steps if f"ictd.{name}" in imported[rule]]
         expected = set()

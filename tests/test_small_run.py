@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from drawn import where
+from paper import results_of
 from tolerances import ENGINES
 
 import ictd
@@ -16,13 +17,11 @@ from ictd import training_data
 from ictd.baselines import BASELINES, Given
 from ictd.evaluation import baseline_msve, draw_unseen_tasks, factor_scores, layer_measures
 from ictd.pipeline.grid import Cell
-from ictd.pipeline.provenance import PROJECT
 from ictd.pretraining import pretrain_history
-from ictd.report import result_tables
-from ictd.report.paper_claims import check_claims
-from ictd.report.sentences import load_sentences
+from ictd.report.paper import claims
 from ictd.statistics import bootstrap
 from ictd.steps import audit, baselines, evaluate, evaluate_claims, pretrain, returns, tasks, weights
+from ictd.steps import metrics as metrics_step
 from ictd.storage import load_named, save_arrays
 from ictd.weight_measures import agreement_measures, pattern_measures, project_identifiable
 
@@ -78,7 +77,7 @@ def run(tmp_path_factory):
     trained = [folder / f"runs/{cell}/0-1.npz" for cell in sorted(CELLS)]
     carry_out(audit, **files | AUDITED, trained=trained, output=folder / "metrics/audit.csv")
     carry_out(
-        result_tables, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
+        metrics_step, weights=[folder / f"weights/{cell}.npz" for cell in CELLS],
         evaluations=[folder / f"evaluation/{cell}.npz" for cell in CELLS],
         baselines=errors, output=folder / "metrics",
     )  # fmt: skip
@@ -307,6 +306,6 @@ def test_the_audit_trains_the_first_tasks_again(run, metrics):
 
 
 def test_a_run_that_diverged_is_a_trial_that_is_not_finite(metrics):
-    decided = check_claims(load_sentences(PROJECT / "report/sentences.toml"), metrics, ("boyan", 3, 2))
-    finite = {one.id: one.value for one in decided if one.id.startswith("finite")}
+    decided = claims.finite.decide(results_of(metrics, {}, ("boyan", 3, 2)))
+    finite = {one.id: one.value for one in decided}
     assert finite == {f"finite/{cell}": 2 / 3 if cell == DIVERGED else 1 for cell in CELLS}

@@ -12,7 +12,7 @@ from imports import imported_modules
 from pages import code_blocks
 from projects import ROOT, STUDIES, copy_project, planned_rules, plans, rules_of_paper, snakemake, with_results
 
-from ictd.report.claim import statements_in
+from ictd.report.part import statements_in
 
 # A minimal study; a new study needs only its folder.
 MINE = {
@@ -27,7 +27,7 @@ def main(numbers: list[int], discount: float, output: Path) -> None:
     output.write_text(f"{sum(numbers)} {discount}")
 ''',
     "results.py": '''"""Results."""
-from ictd.report.study import claim, figure, numbers, table
+from ictd.report.part import claim, figure, numbers, table
 
 
 def load(folder, settings):
@@ -178,7 +178,7 @@ def test_the_page_of_a_study_shows_the_numbers_of_the_run(made):
     assert {"mine/tables/sums.csv", "mine/figures/bars.png", "mine/mine.html"} < record["outputs"].keys()
     (options,) = record["options"]
     code = json.loads((made / "results-smoke" / options).read_text())["code"]
-    assert {"studies.mine.results", "ictd.report.study"} < code.keys()
+    assert {"studies.mine.results", "ictd.report.page", "ictd.report.part"} < code.keys()
 
 
 @pytest.mark.parametrize("i", range(len(BROKEN)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from projects import ROOT, SMOKE, copy_project, with_results
 
-from ictd.report.manifest import commit
+from ictd.steps.report.manifest import commit
 
 # Rules that draw figures, start programs or run notebooks, each with a job.
 FORCED = ("diagrams", "manifest", "notebook")
@@ -75,7 +75,7 @@ def test_the_commit_is_that_of_the_source(monkeypatch, tmp_path):
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
     assert commit() == expected
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("ictd.report.manifest.PROJECT", tmp_path)
+    monkeypatch.setattr("ictd.steps.report.manifest.PROJECT", tmp_path)
     assert commit() is None
     (tmp_path / "commit.txt").write_text("0123abcd-dirty")
     assert commit() == "0123abcd-dirty"

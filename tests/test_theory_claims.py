@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import numbered, where
+from html_page import Page
+from paper import claims_in, results_of
 
-from ictd.report import theory_claims
-from ictd.report.claim import as_records
-from ictd.report.theory_claims import check_theory
+from ictd.report.paper import theory_claims, views
 from ictd.statistics import bootstrap_mean
 
 GAMMA, DEPTH, LONG = 0.9, 150, 300
@@ -45,9 +45,7 @@ def tables():
 
 def decided(tables, discount=GAMMA):
     """Claims by their names, with their verdicts and values."""
-    made = check_theory(tables, discount)
-    assert len({claim.id for claim in made}) == len(made)
-    return {claim.id: claim for claim in made}
+    return claims_in(theory_claims, results_of({}, tables, discount=discount))
 
 
 def failing(tables, discount=GAMMA):
@@ -183,8 +181,9 @@ def test_claims_have_the_values_of_their_tables(tables):
 
 
 def test_the_overview_has_the_least_bound_of_each_statement(tables):
-    overview = theory_claims.theory_overview(as_records(check_theory(tables, GAMMA)), tables["statements"])
+    results = results_of({}, tables)
+    made = claims_in(theory_claims, results)
+    rows = Page(views.theory.make(results)).rows()
     ratios = tables["statements"].query("layer > 0").groupby("statement")["tightest"].min()
-    shown = overview["least bound / measured"]
-    assert {f"{ratio:.3g}" for ratio in ratios} == {*shown} - {""}
-    assert len(overview) == len(kinds(decided(tables)))
+    assert {f"{ratio:.3g}" for ratio in ratios} == {row[3] for row in rows} - {""}
+    assert len(rows) == len(kinds(made))

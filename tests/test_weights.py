@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ictd
-from ictd.report import weights
+from ictd.steps.report import publish as weights
 from ictd.storage import file_digest, load_json
 
 

@@ -15,10 +15,11 @@ from projects import FEW, ROOT, SMOKE, STUDIES, plans, small_project, snakemake
 
 from ictd.pipeline import provenance
 from ictd.pipeline.config import load_config, load_yaml
-from ictd.report import reference, verify
-from ictd.report.figures.report import FIGURES
+from ictd.report.part import results_module, shown_in
+from ictd.steps.report import reference, verify
 from ictd.storage import file_digest, load_json, save_json
 
+FIGURES = {figure.name: figure for figure in shown_in(results_module("paper"), "figure")}
 CONFIG = load_config(load_yaml(ROOT / SMOKE), ROOT)
 
 
@@ -75,12 +76,13 @@ def test_the_report_in_a_browser(results, tmp_path):
 
 
 @pytest.mark.slow
-def test_snakemakes_report_holds_figures_tables_and_the_report(smoke, tmp_path):
+def test_snakemakes_report_holds_figures_and_the_report(smoke, tmp_path):
     done = snakemake(smoke, "--report", str(tmp_path / "report.html"))
     assert done.returncode == 0, done.stdout
     text = (tmp_path / "report.html").read_text()
-    for name in [*FIGURES, "claims", "settings", "report", "explore"]:
+    for name in [*FIGURES, "report", "explore"]:
         assert re.search(rf"\b{name}\.(png|html)", text), name
+    assert "on the unseen tasks that decide the claims" in text
 
 
 def test_the_manifest_has_the_digest_of_each_result(results):
@@ -122,7 +124,7 @@ def test_verification_names_differences(results, tmp_path, capsys, monkeypatch):
     text = path.read_text()
     path.write_text(text + "\n")
     assert "numbers.csv is not the file that its job wrote" in said()
-    (copied / "logs/claims.log").unlink()
+    (copied / "logs/results.log").unlink()
     assert "numbers.csv is not the file that the manifest lists" in said()
     path.write_text(text)
     assert "file(s) have no record in a log, such as claims.json" in said()

@@ -130,6 +130,14 @@ def bootstrap_mean(samples: np.ndarray) -> Bootstrap:
     return bootstrap(lambda means: {"mean": means}, np.asarray(samples, dtype=float))["mean"]
 
 
+def interval_ends(measures: Callable[..., dict[str, np.ndarray]], *samples: np.ndarray) -> dict[str, float]:
+    """Ends of 95% BCa intervals of measures of the means of samples, by ``NAME_low`` and ``NAME_high``."""
+    ends = {}
+    for name, resampled in bootstrap(measures, *samples).items():
+        _, ends[f"{name}_low"], ends[f"{name}_high"] = resampled.estimate()
+    return ends
+
+
 def proportion(successes: int, trials: int) -> Estimate:
     """Share of successes in trials, with its exact 95% interval.
 

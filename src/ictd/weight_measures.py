@@ -210,3 +210,18 @@ def preconditioner(A: np.ndarray) -> np.ndarray:
 def share_outside(A: np.ndarray) -> np.ndarray:
     """Share (...) of the squared norm of A (..., 2n, 2n) that is outside K [-I, I], for the nearest K."""
     return 1 - squared_norm(preconditioned_td(preconditioner(A))) / squared_norm(A)
+
+
+def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
+    """Measure the part of weights that outputs identify; the weights have any leading axes (...).
+
+    Returns
+    -------
+    dict of (...) arrays
+        ``pattern_measures`` and ``pattern_shares`` of the projected weights, ``representative_shares`` of A, and
+        ``raw_cosine``, the cosine of A before projection to that of theta^TD.
+    """
+    projected = project_identifiable(weights, discount)
+    raw_cosine = cosine_to_theta_td(weights)
+    shares = pattern_shares(projected.A) | representative_shares(weights.A, discount)
+    return {**pattern_measures(projected), **shares, "raw_cosine": raw_cosine}

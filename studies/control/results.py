@@ -15,7 +15,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import variants
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table
+from ictd.report.part import claim, figure, numbers, table
 from ictd.statistics import bootstrap
 from ictd.storage import load_named
 

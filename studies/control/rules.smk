@@ -58,7 +58,7 @@ use rule step as control_results with:
         job="control_results",
     localrule: True
     conda:
-        f"{ENVS}/studies.yaml"
+        f"{ENVS}/report.yaml"
 
 
 rule control:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL, Cell, cells
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table
+from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from studies.emergence import symmetry_results
 from studies.emergence.symmetry_results import (  # noqa: F401 (claims, tables, figure and numbers of this study)

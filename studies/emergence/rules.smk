@@ -170,7 +170,7 @@ use rule step as emergence_results with:
     pathvars:
         job="emergence_results",
     conda:
-        f"{ENVS}/studies.yaml"
+        f"{ENVS}/report.yaml"
 
 
 rule emergence:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import cells, variants
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table
+from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import rows_with
 from ictd.storage import load_named
 from ictd.weight_measures import shortest_identifiable

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table
+from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table
 from ictd.statistics import bootstrap_mean
 from ictd.storage import load_arrays

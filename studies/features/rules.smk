@@ -71,7 +71,7 @@ use rule step as features_results with:
     pathvars:
         job="features_results",
     conda:
-        f"{ENVS}/studies.yaml"
+        f"{ENVS}/report.yaml"
 
 
 rule features:

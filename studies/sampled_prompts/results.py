@@ -13,7 +13,7 @@ import pandas as pd
 from ictd.pipeline.grid import Cell, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Trials
-from ictd.report.study import claim, figure, numbers, table
+from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap
 from studies.sampled_prompts.grid import lengths_of, place, places, training_settings

@@ -86,7 +86,7 @@ use rule step as sampled_prompts_results with:
         job="sampled_prompts_results",
     localrule: True
     conda:
-        f"{ENVS}/studies.yaml"
+        f"{ENVS}/report.yaml"
 
 
 rule sampled_prompts:

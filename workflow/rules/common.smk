@@ -42,7 +42,7 @@ from ictd.pipeline.config import (
     study_names,
 )
 from ictd.pipeline.grid import cells, main_setting, seed_ranges, variants
-from ictd.pipeline.rules import Steps, registered, use_own_python
+from ictd.pipeline.rules import Steps, use_own_python
 
 use_own_python()
 with ending_in_a_sentence():
@@ -56,7 +56,6 @@ STUDIES = study_names(ROOT)
 SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
-SCHEMA_FILE = ROOT / "workflow/schemas/config.schema.yaml"
 ENVS = (ROOT / "envs").resolve()
 SETTING = "{env}-{states}-{depth}"
 CELL = f"{{algo}}-{SETTING}"

@@ -14,8 +14,6 @@ use rule step as evaluate with:
     pathvars:
         job="evaluate",
     priority: 1
-    conda:
-        f"{ENVS}/simulate.yaml"
 
 
 # One job makes all baselines, because baselines with the same number of states share contexts.
@@ -27,8 +25,6 @@ use rule step as baselines with:
     pathvars:
         job="baselines",
     priority: 1
-    conda:
-        f"{ENVS}/simulate.yaml"
 
 
 # Additional unseen tasks, which decide the claims on the MSVE. All cells share them.
@@ -42,8 +38,6 @@ use rule step as evaluate_claims with:
     pathvars:
         job="evaluate_claims",
     priority: 1
-    conda:
-        f"{ENVS}/simulate.yaml"
 
 
 use rule step as metrics with:
@@ -51,7 +45,7 @@ use rule step as metrics with:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
-        options=step("ictd.report.result_tables"),
+        options=step("ictd.steps.metrics"),
     output:
         expand("<results>/metrics/{table}.csv", table=TABLES),
     pathvars:

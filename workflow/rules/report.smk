@@ -1,85 +1,36 @@
-# Claims, tables for readers, and the report.
-# The tables that decide claims, and the tables that pages show.
-CLAIM_TABLES = [table for table in [*TABLES, *UNSEEN_TABLES] if table not in ("step_sizes", "mean_entries")]
-# The tables that pages quote.
-QUOTED_TABLES = ["sentences", "choices", "beside", "accuracy"]
-PAGE_TABLES = "over_tasks weights mean_weights audit".split()
-# Files that the manifest lists, relative to the folder of results: results, pages and figures.
-RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv"]
-RESULT_FILES += expand("tables/{table}.csv", table=QUOTED_TABLES)
+# The paper's part: its results and report; and what shows the results of all parts.
+# Files that the manifest lists, relative to the folder of results; a folder stands for its files.
+RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv", "tables"]
 RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
 RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
-PAGE_FILES = expand("tables/{name}.html", name=PAGES)
-FIGURE_FILES = expand("figures/{name}.{ending}", name=SHOWN_FIGURES, ending=["png", "svg"])
-REPORT_FILES = [*FIGURE_FILES, *PAGE_FILES, "report.ipynb", "report.html", "explore.html"]
+REPORT_FILES = ["figures", "report.ipynb", "report.html", "explore.html"]
 MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
-DOCUMENTS = [ROOT / f"docs/{name}.md" for name in ("method", "theory")]
 
 
-use rule step as claims with:
+use rule step as results with:
     input:
-        tables=expand("<results>/metrics/{name}.csv", name=CLAIM_TABLES),
-        theory_tables=expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
-        options=step(
-            "ictd.report.claims",
-            MAIN,
-            sentences=ROOT / "report/sentences.toml",
-            folder=RESULTS / "tables",
+        files=[
+            *expand("<results>/metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"]),
+            *expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
+        ],
+        options=part_step(
+            "paper",
+            PAPER_SETTINGS,
+            RESULTS,
+            "report/report.md",
+            texts=["report/sentences.toml", "workflow/schemas/config.schema.yaml"],
+            documents=["docs/method.md", "docs/theory.md"],
         ),
     output:
-        expand("<results>/tables/{name}.csv", name=QUOTED_TABLES),
-        numbers="<results>/numbers.csv",
-        claims="<results>/claims.json",
-        decided="<results>/sentences.json",
-        theory="<results>/theory/claims.json",
-    pathvars:
-        job="claims",
-    priority: 1
-    localrule: True
-
-
-use rule step as pages with:
-    input:
-        claims="<results>/claims.json",
-        theory="<results>/theory/claims.json",
-        sentences="<results>/sentences.json",
-        tables=["<results>/theory/statements.csv", *expand("<results>/metrics/{name}.csv", name=PAGE_TABLES)],
-        options=step(
-            "ictd.report.pages",
-            settings=PAPER_SETTINGS,
-            schema=SCHEMA_FILE,
-            folder=RESULTS / "tables",
-        ),
-    output:
-        [html(name) for name in PAGES],
-    pathvars:
-        job="pages",
-    localrule: True
-
-
-use rule step as notebook with:
-    input:
-        expand("<results>/{file}", file=[*PAGE_FILES, *FIGURE_FILES]),
-        expand("<results>/figures/{name}.rst", name=SHOWN_FIGURES),
-        claims="<results>/claims.json",
-        options=step(
-            "ictd.report.notebook",
-            notebook=ROOT / "report/report.ipynb",
-            documents=DOCUMENTS,
-            parameters={"results": str(RESULTS), "figures": SHOWN_FIGURES},
-            other_settings=", ".join(differences(PAPER_SETTINGS, OWN_SETTINGS)),
-        ),
-    output:
-        executed="<results>/report.ipynb",
-        page=report(
-            "<results>/report.html",
-            category="1. Report",
-            labels={"report": "In-context TD: claims and results"},
+        "<results>/sentences.json",
+        "<results>/theory/claims.json",
+        **part_output(
+            RESULTS, "report", category="1. Report", labels={"report": "In-context TD: claims and results"}
         ),
     pathvars:
-        job="notebook",
+        job="results",
     localrule: True
     conda:
         f"{ENVS}/report.yaml"
@@ -89,14 +40,12 @@ use rule step as notebook with:
 use rule step as article with:
     input:
         results=[
-            *expand("<results>/{file}", file=["claims.json", "theory/claims.json", "numbers.csv"]),
-            *expand("<results>/tables/{name}.csv", name=QUOTED_TABLES),
-            *expand("<results>/figures/{name}.svg", name=SHOWN_FIGURES),
-            *expand("<results>/{study}/{file}", study=STUDIES, file=["claims.json", "numbers.csv"]),
-            *expand("<results>/{study}/{kind}", study=STUDIES, kind=["figures", "tables"]),
+            RESULTS / part / name
+            for part in ["", *STUDIES]
+            for name in ("claims.json", "numbers.csv", "tables", "figures")
         ],
         options=step(
-            "ictd.report.article",
+            "ictd.steps.report.article",
             source=ROOT / "report/article.typ",
             bibliography=ROOT / "report/references.bib",
             documents=[ROOT / f"docs/{name}.md" for name in ("results", "theory")],
@@ -119,7 +68,7 @@ use rule step as article with:
 
 use rule step as explore with:
     input:
-        options=step("ictd.report.explore"),
+        options=step("ictd.steps.report.explore"),
     output:
         report(
             "<results>/explore.html",
@@ -133,11 +82,9 @@ use rule step as explore with:
 
 use rule step as manifest with:
     input:
-        # The report needs every other file of the manifest, except for the page that pretrains.
-        expand("<results>/report.{ending}", ending=["html", "ipynb"]),
-        "<results>/explore.html",
+        expand("<results>/{file}", file=MANIFEST_FILES),
         options=step(
-            "ictd.report.manifest",
+            "ictd.steps.report.manifest",
             folder=RESULTS,
             files=RESULT_FILES,
             pages=REPORT_FILES,

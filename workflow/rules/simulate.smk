@@ -7,8 +7,6 @@ use rule step as tasks with:
     pathvars:
         job="tasks/{env}-{states}/{seeds}",
     priority: before_returns
-    conda:
-        f"{ENVS}/simulate.yaml"
 
 
 use rule step as returns with:
@@ -20,5 +18,3 @@ use rule step as returns with:
     pathvars:
         job="returns/{env}-{states}/{seeds}",
     priority: more_states_first
-    conda:
-        f"{ENVS}/simulate.yaml"

@@ -7,7 +7,7 @@ rule step:
     pathvars:
         job="step",
     conda:
-        f"{ENVS}/figures.yaml"
+        f"{ENVS}/simulate.yaml"
     threads: 1
     resources:
         mem_mb=memory,

@@ -1,4 +1,4 @@
-# Numerical checks of the paper's theory. They run before the other figures, because the theory's figures take longest.
+# Numerical checks of the paper's theory.
 VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 # Tables that consist of parts from several jobs: those of theta^TD, and those of pretrained weights.
 IN_PARTS = "statements neu".split()

@@ -21,7 +21,7 @@ ENDINGS = (".css", ".html", ".js")
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
 # Decorators of functions whose docstring is shown to readers.
-SHOWN = ("claim", "figure", "numbers", "page", "table")
+SHOWN = ("claim", "figure", "numbers", "table")
 # Nodes of a syntax tree that may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 

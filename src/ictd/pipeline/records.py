@@ -97,8 +97,3 @@ def finished_files(results: Path) -> list[str]:
         for pattern in ("*.html", "*.json", "numbers.csv", "tables/*", "figures/*"):
             found += study.parent.glob(pattern)
     return [*manifest["files"], *manifest["pages"], *(str(path.relative_to(results)) for path in found)]
-
-
-def main(results: Path) -> None:
-    """Refuse results that are not what their records say (``make report``)."""
-    print(without_record(checked_records(results, finished_files(results))), end="")

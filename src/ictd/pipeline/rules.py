@@ -303,26 +303,6 @@ def main_parameters(module: str) -> dict[str, str]:
     return parameters
 
 
-def registered(module: str, decorator: str) -> dict[str, tuple[str, list, dict]]:
-    """Read the functions of a module that have a decorator, without importing the module.
-
-    Returns
-    -------
-    dict, by the name of the function
-        The first line of its docstring without the full stop, and the arguments of the decorator, which must be literal
-        values: a list, and a dict of those with keywords.
-    """
-    found = {}
-    for node in syntax_tree(module_path(module)).body:
-        for applied in getattr(node, "decorator_list", []):
-            call = applied if isinstance(applied, ast.Call) else ast.Call(applied, [], [])
-            if ast.unparse(call.func) == decorator:
-                title = (ast.get_docstring(node) or node.name).splitlines()[0].removesuffix(".")
-                named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
-                found[node.name] = title, [*map(ast.literal_eval, call.args)], named
-    return found
-
-
 def value_of(module: str, name: str, kind: str, values: dict):
     """Look up the value of a step's parameter; no value, or a list in place of one value, raises a ValueError."""
     value = values.get(name)

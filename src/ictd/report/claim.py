@@ -18,6 +18,7 @@ those that remain at a false discovery rate of 2.5% (``ictd.statistics.discoveri
 corrected.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -26,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ictd.report.registry import paragraphs
 from ictd.report.verdicts import HOLDS, NOT_SHOWN, REFUTED, by_name, verdict_by
 from ictd.statistics import RESAMPLES, Estimate, bootstrap_mean, discoveries
 
@@ -127,25 +127,26 @@ class Statement:
         are only counted.
     claim : Claim
         Without a setting and a value; its id is the name of the statement.
+    kind : str, or function of results, id and setting that returns it
     """
 
     compute: Callable
     claim: Claim
+    kind: str | Callable
 
     @property
     def id(self) -> str:
         """The name of the statement, without a slash."""
         return self.claim.id
 
-    def decide(self, *results) -> list[Claim]:
-        """Make the claims on all settings; ``results`` are the arguments of the function.
-
-        ``Trials`` with fewer than two samples make no claim.
-        """
+    def decide(self, results) -> list[Claim]:
+        """Make the claims on all settings; ``Trials`` with fewer than two samples make no claim."""
         claims = []
-        for setting, value, *counted in self.compute(*results):
+        for setting, value, *counted in self.compute(results):
             claim = self._claim(setting, value)
             if claim is not None:
+                kind = self.kind if isinstance(self.kind, str) else self.kind(results, self.id, claim.setting)
+                claim = replace(claim, kind=kind)
                 claims.append(claim.with_trials(counted[0]) if counted else claim)
         return claims
 
@@ -172,7 +173,7 @@ def claim(
     relation: str,
     threshold: float,
     *,
-    kind: str = "ours",
+    kind: str | Callable = "ours",
     section: str = "",
     shown: str = "",
     unit: str = "",
@@ -187,7 +188,8 @@ def claim(
     ----------
     relation : str, "<" or ">", of the statistic to the threshold
     threshold : float
-    kind, section, shown, unit : as of ``Claim``
+    kind : as of ``Statement``
+    section, shown, unit : as of ``Claim``
     id, statement : str, optional
         In place of the function's name and of the first paragraph, for a function that is used several times.
     """
@@ -197,16 +199,16 @@ def claim(
         statistic = said[-1].rstrip(".")
         statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
         words = {"setting": "", "statement": statement or said[0], "statistic": statistic}
-        look = {"kind": kind, "section": section, "shown": shown, "unit": unit}
+        look = {"kind": "", "section": section, "shown": shown, "unit": unit}
         decided_by = {"value": np.nan, "relation": relation, "threshold": threshold}
-        return Statement(compute, Claim(id or compute.__name__, **look, **words, **decided_by))
+        return Statement(compute, Claim(id or compute.__name__, **look, **words, **decided_by), kind)
 
     return made
 
 
-def statements_in(module) -> list[Statement]:
-    """The statements that a module defines, in their order."""
-    return [value for value in vars(module).values() if isinstance(value, Statement)]
+def paragraphs(function: Callable) -> list[str]:
+    """The paragraphs of a function's docstring, each in one line."""
+    return [" ".join(part.split()) for part in inspect.getdoc(function).split("\n\n")]
 
 
 def as_records(claims: list[Claim]) -> list[dict]:

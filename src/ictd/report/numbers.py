@@ -19,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ictd.report.part import PAPER
 from ictd.report.tables import load_table
 from ictd.report.verdicts import HOLDS
-from ictd.storage import load_json, load_text, reading, save_text
+from ictd.storage import load_json, reading
 
 NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
 TABLE = re.compile(r"<!--=table ([\w.]+)-->\n(.*?)<!---->", re.DOTALL)
@@ -32,26 +33,12 @@ ABSENT = "(not in this run)"
 COLUMNS = ["kind", "name", "row", "column", "value"]
 # The columns of claims in the reference.
 OF_CLAIMS = ["value", "low", "high", "relation", "threshold", "verdict"]
-# The name of the paper's part.
-PAPER = "paper"
 
 
-def main(reference: Path, pages: list[Path]) -> None:
-    """Write the numbers of the reference into the pages."""
-    numbers, tables = load_references(reference)
-    for page in pages:
-        text = load_text(page)
-        try:
-            filled = fill(text, numbers, tables)
-        except ValueError as error:
-            raise ValueError(f"{page}: {error}") from None
-        if filled != text:
-            save_text(page, filled)
-            print(f"{page}: numbers written")
-
-
-def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame], absent: str | None = None) -> str:
-    """Write numbers and tables into a page.
+def fill(
+    text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFrame | str], absent: str | None = None
+) -> str:
+    """Write numbers, and tables as DataFrames or HTML, into a page.
 
     ``absent`` is written in place of a number or a table that does not exist, for a run with other settings.
 
@@ -80,7 +67,8 @@ def fill(text: str, numbers: dict[str, float | str], tables: dict[str, pd.DataFr
             return f"{absent}\n"
         if name not in tables:
             raise ValueError(f"there is no table {name!r}.")
-        return f"<!--=table {name}-->\n{as_markdown(tables[name])}<!---->"
+        shown = tables[name] if isinstance(tables[name], str) else as_markdown(tables[name])
+        return f"<!--=table {name}-->\n{shown}<!---->"
 
     return NUMBER.sub(number, TABLE.sub(table, text))
 

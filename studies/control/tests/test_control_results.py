@@ -7,8 +7,7 @@ import pytest
 from ictd.pipeline.config import load_yaml
 from ictd.pipeline.grid import variants
 from ictd.pipeline.provenance import PROJECT
-from ictd.report.claim import statements_in
-from ictd.report.study import Shown
+from ictd.report.part import Shown, statements_in
 from ictd.storage import save_arrays
 from studies.control import results as study
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.report.claim import statements_in
+from ictd.report.part import statements_in
 from studies.emergence import results as page
 
 CELL = {"algo": "td", "env": "boyan", "states": 5, "depth": 10}

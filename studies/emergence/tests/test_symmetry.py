@@ -10,7 +10,7 @@ from tolerances import ROUNDING
 import ictd
 from ictd.context import Context
 from ictd.evaluation import draw_unseen_tasks
-from ictd.report.claim import statements_in
+from ictd.report.part import statements_in
 from ictd.rng import generator
 from ictd.transformer import Weights
 from ictd.weight_measures import unidentifiable_direction

@@ -8,7 +8,7 @@ from tolerances import ENGINES
 from ictd.engine import Engine
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
-from ictd.report.claim import statements_in
+from ictd.report.part import statements_in
 from ictd.report.tables import load_table
 from ictd.rng import generator
 from ictd.storage import load_arrays, save_arrays, save_table

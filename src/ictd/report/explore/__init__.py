@@ -1,4 +1,4 @@
-"""Write explore.html, a page that pretrains in the browser, in one file that loads nothing.
+"""The page explore.html, which pretrains in the browser, in one file that loads nothing.
 
 ``page.html`` names the other files of this folder, in the order of their use.  The scripts of its element ``engine``
 compute, and know nothing of the page, which makes its workers from their text.  The other scripts draw figures and
@@ -8,14 +8,7 @@ handle controls.
 import re
 from pathlib import Path
 
-from ictd.storage import save_text
-
 FOLDER = Path(__file__).parent
-
-
-def main(output: Path) -> None:
-    """Write the page."""
-    save_text(output, in_one_file())
 
 
 def in_one_file() -> str:

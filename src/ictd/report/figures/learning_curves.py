@@ -18,7 +18,7 @@ def learning_curves(learning: pd.DataFrame, weights: pd.DataFrame, main: Cell) -
 
     Parameters
     ----------
-    learning, weights : tables of ``ictd.report.result_tables``
+    learning, weights : tables of ``ictd.steps.metrics``
     main : Cell
     """
     cells = [Cell(*names) for names in weights[CELL].drop_duplicates().itertuples(index=False)]

@@ -31,7 +31,7 @@ def weight_maps(
     ----------
     panels : dict
         For each title the cells to show, which differ in their algorithm.
-    mean_entries, mean_weights, weights : tables of ``ictd.report.result_tables``
+    mean_entries, mean_weights, weights : tables of ``ictd.steps.metrics``
     """
     algos = [cell.algo for cell in next(iter(panels.values()))]
     rows, columns = len(panels), len(algos) + 1

@@ -5,7 +5,7 @@ from pathlib import Path
 from ictd.pipeline.provenance import edited
 from ictd.pipeline.records import checked_records, finished_files, without_record
 from ictd.report.numbers import different, load_reference, reference_of
-from ictd.report.reference import names_of_files, parts, settings_of
+from ictd.steps.report.reference import names_of_files, parts, settings_of
 from ictd.storage import file_digest, load_json
 
 # Relative: processors round differently, and training propagates the differences.

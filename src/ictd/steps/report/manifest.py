@@ -18,12 +18,14 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, outpu
     """Write the manifest as JSON.
 
     It has the SHA-256 of each of the results in ``files``, and of each of the ``pages`` and figures that show them, by
-    place in ``folder``; in ``code`` the digest of each module that made them; in ``modules`` the modules that each file
-    was made with; in ``made_with`` the versions of the libraries that made each of these files and of the files that
-    they were made from; and in ``without_record`` the files whose log is lost.
+    place in ``folder``, where a folder stands for all files in it; in ``code`` the digest of each module that made
+    them; in ``modules`` the modules that each file was made with; in ``made_with`` the versions of the libraries that
+    made each of these files and of the files that they were made from; and in ``without_record`` the files whose log is
+    lost.
 
     ValueError if one of these files is not what its record says.
     """
+    files, pages = (in_folders(folder, names) for names in (files, pages))
     records = checked_records(folder, [*files, *pages])
     known = {name: record for name, record in records.items() if record}
     code = {path: load_json(folder / path)["code"] for record in known.values() for path in record["options"]}
@@ -35,6 +37,12 @@ def main(folder: Path, files: list[str], pages: list[str], settings: dict, outpu
     content["made_with"] = made_with(known)
     content["without_record"] = [name for name, record in records.items() if record is None]
     save_json(output, content)
+
+
+def in_folders(folder: Path, names: list[str]) -> list[str]:
+    """Names of files, with the files in a folder in place of its name."""
+    paths = [path for name in names for path in (sorted((folder / name).glob("[!.]*")) or [folder / name])]
+    return [str(path.relative_to(folder)) for path in paths]
 
 
 def made_with(records: dict[str, dict]) -> list[dict]:

@@ -1,56 +1,42 @@
 """Numbers and tables of the paper's part that pages quote (``ictd.report.numbers``)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
+from ictd.report import part
 from ictd.report.claim import as_records
-from ictd.report.paper_claims import check_claims
-from ictd.report.sentences import Sentence, counted, decide
+from ictd.report.paper import claims
+from ictd.report.paper.sentences import counted, decide
+from ictd.report.part import numbers, table
 from ictd.report.tables import rows_with
-from ictd.report.verdicts import (
-    by_name,
-    closest,
-    counts_in_words,
-    holding,
-    measured,
-    needs,
-    outcome,
-    words,
-)
+from ictd.report.verdicts import by_name, closest, counts_in_words, holding, measured, needs, outcome, words
 
 # Tests of the pattern of theta^TD, and those of all of A, as the paper plots it.
 PATTERN, PATTERN_FULL = "pattern", "pattern_full"
 
 
-def quoted_numbers(
-    tables: dict[str, pd.DataFrame], records: list[dict], sentences: list[dict]
-) -> dict[str, float | int]:
-    """Numbers by their names in pages.
-
-    Parameters
-    ----------
-    tables : dict of the result tables over_tasks, learning, pretrained and neu
-    records : list of records of all claims
-    sentences : list of records of the paper's sentences
-    """
-    counts = counted(sentences)
-    numbers = {"sentences": sum(counts.values())}
-    numbers |= {f"sentences/{verdict.replace(' ', '_')}": count for verdict, count in counts.items()}
-    for name, error in _errors(tables["over_tasks"]):
-        numbers[name] = error.mean
-        numbers |= {f"{name}/median": error.median, f"{name}/worst": error.worst_share}
-    longest = tables["over_tasks"]["context_length"].max()
-    of_cells = rows_with(tables["over_tasks"], context_length=longest)
+@numbers
+def headline(results):
+    """Numbers of sentences by verdict, errors, and norms of expected updates."""
+    counts = counted(results.decided)
+    found = {"sentences": sum(counts.values())}
+    found |= {f"sentences/{verdict.replace(' ', '_')}": count for verdict, count in counts.items()}
+    over_tasks = results.metrics["over_tasks"]
+    for name, error in _errors(over_tasks):
+        found[name] = error.mean
+        found |= {f"{name}/median": error.median, f"{name}/worst": error.worst_share}
+    of_cells = rows_with(over_tasks, context_length=over_tasks["context_length"].max())
     of_cells = of_cells[of_cells["env"] != "any"]["mean"]
-    numbers |= {"msve/lowest": of_cells.min(), "msve/highest": of_cells.max()}
-    for claim in records:
+    found |= {"msve/lowest": of_cells.min(), "msve/highest": of_cells.max()}
+    for claim in results.on_experiments:
         if claim["id"].startswith("beats_zero/") and claim["low"] is not None:
             for key, end in (("", "value"), ("/low", "low"), ("/high", "high")):
-                numbers[f"over_zero/{claim['setting']}{key}"] = 10 ** claim[end] - 1
-    return numbers | _expected_updates(tables["pretrained"], tables["neu"])
+                found[f"over_zero/{claim['setting']}{key}"] = 10 ** claim[end] - 1
+    return found | _expected_updates(results.theory["pretrained"], results.theory["neu"])
 
 
 def _errors(over_tasks: pd.DataFrame) -> Iterator[tuple[str, tuple]]:
@@ -71,43 +57,20 @@ def _expected_updates(pretrained: pd.DataFrame, neu: pd.DataFrame) -> dict[str, 
     """
     trained = rows_with(pretrained, position=0.0)
     at_theta = (trained["theta_td"] / trained["looped_norm"]).groupby([trained[key] for key in CELL]).median()
-    numbers = {f"update_at_theta_td/{'-'.join(map(str, cell))}": ratio for cell, ratio in at_theta.items()}
+    found = {f"update_at_theta_td/{'-'.join(map(str, cell))}": ratio for cell, ratio in at_theta.items()}
     ratios = (trained["separate_norm"] / trained["looped_norm"]).groupby([trained[key] for key in CELL]).median()
-    numbers |= {"separate_over_looped/lowest": ratios.min(), "separate_over_looped/highest": ratios.max()}
+    found |= {"separate_over_looped/lowest": ratios.min(), "separate_over_looped/highest": ratios.max()}
     norms = neu.pivot(index=["algo", "env", "states", "layer"], columns="space", values="norm")
     largest = (norms["separate"] / norms["looped"]).groupby("algo").max()
-    return numbers | {f"separate_over_looped/theta_td/{algo}": ratio for algo, ratio in largest.items()}
+    return found | {f"separate_over_looped/theta_td/{algo}": ratio for algo, ratio in largest.items()}
 
 
-def quoted_tables(
-    tables: dict[str, pd.DataFrame],
-    records: list[dict],
-    sentences: list[Sentence],
-    decided: list[dict],
-    main: tuple[str, int, int],
-) -> dict[str, pd.DataFrame]:
-    """Tables by their names in pages.
-
-    Parameters
-    ----------
-    tables : dict of the result tables that claims are decided on, and of over_tasks
-    records, decided : lists of records of all claims, and of the paper's sentences
-    sentences : list of Sentence
-    main : tuple, env, states and depth of the main setting
-    """
-    return {
-        "sentences": sentences_table(records, decided),
-        "choices": choices_table(tables, sentences, main),
-        "beside": beside_table(records, decided),
-        "accuracy": accuracy_table(tables["over_tasks"], main),
-    }
-
-
-def sentences_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
+@table
+def sentences(results):
     """The sentences that are counted, each with its verdict, the number of tests that hold, and the closest one."""
-    by_id = {claim["id"]: claim for claim in records}
+    by_id = {claim["id"]: claim for claim in results.claims}
     rows = []
-    for sentence in decided:
+    for sentence in results.decided:
         if sentence["kind"] == "claim":
             parts = [by_id[name] for name in sentence["parts"]]
             claim = closest(parts)
@@ -118,32 +81,31 @@ def sentences_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def choices_table(tables: dict[str, pd.DataFrame], sentences: list[Sentence], main: tuple) -> pd.DataFrame:
+@table
+def choices(results):
     """Verdicts on the sentences by the tasks that decide on the MSVE, and by the matrix that has the pattern."""
-    on_tasks_of_figures = {"unseen_msve": tables["msve"], "unseen_baselines": tables["baselines"]}
-    tasks = {"more tasks (ours)": {}, "the tasks of the paper's figures": on_tasks_of_figures}
+    metrics = results.metrics
+    on_tasks_of_figures = metrics | {"unseen_msve": metrics["msve"], "unseen_baselines": metrics["baselines"]}
+    of_figures = as_records(part.decide(claims, replace(results, metrics=on_tasks_of_figures)))
+    tasks = {"more tasks (ours)": results.on_experiments, "the tasks of the paper's figures": of_figures}
     matrices = {"identifiable A (ours)": PATTERN, "A as plotted": PATTERN_FULL}
     rows = []
     for matrix, test in matrices.items():
-        for chosen, replaced in tasks.items():
-            records = as_records(check_claims(sentences, tables | replaced, main))
-            # The other test takes the place of the pattern's.
-            others = [claim for claim in records if claim["id"].split("/")[0] != PATTERN or test == PATTERN]
-            others += [
-                claim | {"id": claim["id"].replace(test, PATTERN)}
-                for claim in records
-                if claim["id"].split("/")[0] == test != PATTERN
-            ]
-            counts = counted(decide(sentences, others, main))
+        tested = [
+            replace(one, tests=[test if name == PATTERN else name for name in one.tests]) for one in results.sentences
+        ]
+        for chosen, records in tasks.items():
+            counts = counted(decide(tested, records, results.main))
             rows.append({"MSVE is tested on": chosen, "pattern is tested on": matrix, **counts})
     return pd.DataFrame(rows)
 
 
-def beside_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
+@table
+def beside(results):
     """Our tests that stand beside the paper's sentences: verdicts in all cells, and extremes of what is measured."""
-    names = {name.split("/")[0] for sentence in decided for name in sentence["beside"]}
+    names = {name.split("/")[0] for sentence in results.decided for name in sentence["beside"]}
     rows = []
-    for name, group in by_name(records).items():
+    for name, group in by_name(results.on_experiments).items():
         if name in names:
             row = {"test": _marked(group[0]["statement"]), "verdict": counts_in_words(group), "needs": needs(group[0])}
             finite = [claim for claim in group if claim["value"] is not None]
@@ -153,21 +115,22 @@ def beside_table(records: list[dict], decided: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["test", "verdict", "needs", "least", "greatest"])
 
 
-def accuracy_table(over_tasks: pd.DataFrame, main: tuple) -> pd.DataFrame:
+@table
+def accuracy(results):
     """MSVE of all methods in the main setting, at the shortest, a fifth of the longest and the longest context."""
-    env, states, depth = main
-    rows = rows_with(over_tasks, states=states)
+    env, states, depth = results.main
+    rows = rows_with(results.metrics["over_tasks"], states=states)
     rows = rows[rows["env"].isin([env, "any"]) & rows["depth"].isin([depth, 0])]
     lengths = sorted(set(rows["context_length"]) - {ENUMERATED})
     shown = dict.fromkeys([lengths[0], min(lengths, key=lambda length: abs(length - lengths[-1] / 5)), lengths[-1]])
-    table = []
+    means = []
     for method, errors in rows.groupby("method", sort=False):
         row = {"method": _marked(words(method))}
         for length in shown:
             (error,) = rows_with(errors, context_length=length).to_dict("records")
             row[f"{length} steps"] = mean_and_median(error)
-        table.append(row)
-    return pd.DataFrame(table)
+        means.append(row)
+    return pd.DataFrame(means)
 
 
 def mean_and_median(error: dict) -> str:

@@ -15,9 +15,9 @@ import pandas as pd
 import typst
 
 from ictd.pipeline.records import checked_records
-from ictd.report.numbers import ABSENT, as_markdown, of_claims, quoted
+from ictd.report.numbers import ABSENT, as_markdown, quoted
 from ictd.report.typst_markup import as_typst
-from ictd.storage import load_json, load_text, replacing
+from ictd.storage import load_text, replacing
 
 NUMBER = re.compile(r'\bn\("([^":]+):([^"]+)"\)')
 TABLE = re.compile(r'\brows\("([^"]+)"')
@@ -89,7 +89,7 @@ def main(
 
 def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
     """Numbers, and tables as Typst's markup, of the paper's part and of studies, by their names in pages."""
-    numbers = of_claims(load_json(results / "theory/claims.json")) | _minutes(results / "benchmarks", studies)
+    numbers = _minutes(results / "benchmarks", studies)
     tables = {}
     for name in ["", *studies]:
         values, frames = quoted(results / name, f"{name}." if name else "")

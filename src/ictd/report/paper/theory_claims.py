@@ -1,16 +1,13 @@
 """Claims on the theory, which the tables of its checks decide."""
 
-import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report.claim import NEGLIGIBLE, Claim, Statement, claim, statements_in
-from ictd.report.claim_tables import claims_overview
+from ictd.report.claim import NEGLIGIBLE, Statement, claim
 from ictd.report.tables import rows_with
-from ictd.report.verdicts import by_name
 from ictd.statistics import Estimate, bootstrap_mean
 from ictd.theory.family import MEMBERS, contraction
 
@@ -26,29 +23,12 @@ GRADIENTS = 1e-10
 SAME = 1e-9
 
 
-def check_theory(tables: dict[str, pd.DataFrame], discount: float) -> list[Claim]:
-    """Decide all claims on the theory.
-
-    Parameters
-    ----------
-    tables : dict of tables
-        By "statements", "neu", "pretrained", "repeated", "agreement", "precision", "family" and "family_updates".
-    discount : float, gamma
-    """
-    statements = statements_in(sys.modules[__name__])
-    for algo, theorem, J in (("td", "Theorem 2", "J"), ("mc", "Corollary 1", "J'")):
-        statements += expected_update_claims(algo, theorem, J)
-    for quantity in tables["precision"]["quantity"].unique():
-        statements.append(digits_claim(quantity))
-    return [made for statement in statements for made in statement.decide(tables, discount)]
-
-
 # Theorem 1, and every inequality.
 
 
-def of_statement(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[tuple, pd.DataFrame]]:
+def of_statement(results, name: str) -> Iterator[tuple[tuple, pd.DataFrame]]:
     """For each environment and number of states: both sides of a statement by layer."""
-    table = tables["statements"]
+    table = results.theory["statements"]
     yield from table[table["statement"] == name].groupby(["env", "states"], sort=False)
 
 
@@ -60,12 +40,12 @@ def of_statement(tables: dict[str, pd.DataFrame], name: str) -> Iterator[tuple[t
     shown="theorem_1",
     statement="Theorem 1: $TF_L(Z_0; theta^TD_L) -> v(s_q)$ as $L -> inf$.",
 )
-def theorem_1(tables, discount):
+def theorem_1(results):
     """Largest error over tasks and queries at the last layer, divided by the mean of the largest value."""
     # Only where gamma^L is negligible itself.
-    for setting, layers in of_statement(tables, "theorem_1"):
+    for setting, layers in of_statement(results, "theorem_1"):
         last = layers.iloc[-1]
-        if discount ** last["layer"] < NEGLIGIBLE:
+        if results.discount ** last["layer"] < NEGLIGIBLE:
             yield setting, last["left_max"] / layers.iloc[0]["right_mean"]
 
 
@@ -73,9 +53,9 @@ def inequality(id: str, statement: str, section: str, kind: str = "paper", shown
     """Claim that an inequality of ``ictd.theory.statements`` holds for all tasks and layers."""
 
     @claim("<", 1, kind=kind, section=section, shown=shown, id=id, statement=statement)
-    def violations(tables, discount):
+    def violations(results):
         """Number of tasks and layers at which the left side exceeds the right side by more than rounding."""
-        for setting, layers in of_statement(tables, id):
+        for setting, layers in of_statement(results, id):
             yield setting, layers["violations"].sum()
 
     return violations
@@ -150,16 +130,16 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
     """
     name = theorem.lower().replace(" ", "_")
 
-    def norms_of(tables, space=None):
+    def norms_of(results, space=None):
         """For each environment and number of states: norms and bounds by layer."""
-        of_algo = rows_with(tables["neu"], algo=algo)
+        of_algo = rows_with(results.theory["neu"], algo=algo)
         rows = rows_with(of_algo, space=space) if space else of_algo
         yield from rows.groupby(["env", "states"], sort=False)
 
-    def deep(tables, discount, space):
+    def deep(results, space):
         """Those of ``norms_of`` whose last gamma^L is negligible."""
-        for setting, norms in norms_of(tables, space):
-            if discount ** norms["layer"].iloc[-1] < NEGLIGIBLE:
+        for setting, norms in norms_of(results, space):
+            if results.discount ** norms["layer"].iloc[-1] < NEGLIGIBLE:
                 yield setting, norms
 
     @claim(
@@ -171,9 +151,9 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         id=f"{name}_bound",
         statement=f"Proof of {theorem}: the bound on ${J}(theta^TD_L)$.",
     )
-    def bound(tables, discount):
+    def bound(results):
         """Number of depths at which the bound is exceeded."""
-        for setting, norms in norms_of(tables, "looped"):
+        for setting, norms in norms_of(results, "looped"):
             yield setting, (~(norms["norm"] <= norms["bound"])).sum()
 
     @claim(
@@ -185,9 +165,9 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         statement=f"${J}(theta^TD_L)$ is at most $gamma^L$ times a constant, for shared and for separate parameters"
         " of the layers.",
     )
-    def sharper(tables, discount):
+    def sharper(results):
         """Number of depths at which the bound is exceeded."""
-        for setting, norms in norms_of(tables):
+        for setting, norms in norms_of(results):
             yield setting, (~(norms["norm"] <= norms["sharper"])).sum()
 
     @claim(
@@ -199,9 +179,9 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         id=name,
         statement=f"{theorem}: ${J}(theta^TD_L) -> 0$ as $L -> inf$.",
     )
-    def limit(tables, discount):
+    def limit(results):
         """Its value at the last depth, divided by its maximum over depths."""
-        for setting, norms in deep(tables, discount, "looped"):
+        for setting, norms in deep(results, "looped"):
             yield setting, last_over_largest(norms["norm"])
 
     @claim(
@@ -212,9 +192,9 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         id=f"{name}_separate",
         statement=f"${J}(theta^TD_L) -> 0$ also if each layer has its own parameters.",
     )
-    def separate(tables, discount):
+    def separate(results):
         """Its value at the last depth, divided by its maximum over depths."""
-        for setting, norms in deep(tables, discount, "separate"):
+        for setting, norms in deep(results, "separate"):
             yield setting, last_over_largest(norms["norm"])
 
     @claim(
@@ -225,12 +205,12 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         id=f"{name}_rate",
         statement=f"${J}(theta^TD_L)$ falls as $gamma^L$ for large $L$, without the factor $L^2$ of the bound.",
     )
-    def rate(tables, discount):
+    def rate(results):
         """Relative difference between log gamma and the rate fitted to the last third of the depths."""
-        for setting, norms in deep(tables, discount, "looped"):
-            if discount > 0:
+        for setting, norms in deep(results, "looped"):
+            if results.discount > 0:
                 tail = norms[norms["layer"] >= 2 * norms["layer"].iloc[-1] / 3]
-                fitted = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(discount)
+                fitted = np.polyfit(tail["layer"], np.log(tail["norm"]), 1)[0] / np.log(results.discount)
                 yield setting, abs(fitted - 1)
 
     @claim(
@@ -242,10 +222,10 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         statement=f"${J} -> 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
         " out theta^TD.",
     )
-    def family_update(tables, discount):
+    def family_update(results):
         """Largest ratio, over draws, of its value at the last depth to its maximum over depths."""
-        for setting, _, _ in family_limits(tables, discount):
-            updates = rows_with(tables["family_updates"], algo=algo, env=setting[0], states=setting[1])
+        for setting, _, _ in family_limits(results):
+            updates = rows_with(results.theory["family_updates"], algo=algo, env=setting[0], states=setting[1])
             norms = updates.pivot(index="layer", columns="draw", values="norm")
             if len(norms):
                 yield setting, max(last_over_largest(norms[draw]) for draw in norms)
@@ -261,11 +241,11 @@ def last_over_largest(norms: pd.Series) -> float:
 # Which weights have the limit v.  At discount 0 the weights with N [I, I] added have it, too.
 
 
-def family_limits(tables: dict[str, pd.DataFrame], discount: float) -> Iterator[tuple[tuple, list, int]]:
+def family_limits(results) -> Iterator[tuple[tuple, list, int]]:
     """For each environment and number of states with enough layers: errors of each kind of weights, and the depth."""
-    for setting, errors in tables["family"].groupby(["env", "states"], sort=False):
+    for setting, errors in results.theory["family"].groupby(["env", "states"], sort=False):
         depth = errors["layer"].max()
-        if contraction(discount) ** depth < NEGLIGIBLE:
+        if contraction(results.discount) ** depth < NEGLIGIBLE:
             yield setting, [rows_with(errors, member=member, layer=depth)["error"] for member in MEMBERS], depth
 
 
@@ -278,19 +258,20 @@ def family_limits(tables: dict[str, pd.DataFrame], discount: float) -> Iterator[
     " $A = [G; H] [-I, I]$, $|v - TF_L| <= c^L ||r||_inf / (1 - gamma)$, where"
     " $c = max_P ||I - (G + gamma P H) (I - gamma P')||_1$.",
 )
-def family(tables, discount):
+def family(results):
     """Number of draws and layers at which the left side exceeds the right side by more than rounding."""
-    for setting, errors in rows_with(tables["family"], member=MEMBERS[0]).groupby(["env", "states"], sort=False):
+    inside = rows_with(results.theory["family"], member=MEMBERS[0])
+    for setting, errors in inside.groupby(["env", "states"], sort=False):
         yield setting, errors.groupby("draw")["violations"].first().sum()
 
 
 @claim("<", NEGLIGIBLE, section=BEYOND, shown="family")
-def family_limit(tables, discount):
+def family_limit(results):
     """$TF_L -> v$ for all weights of this set, drawn at random with $c = (1 + gamma) / 2$.
 
     Largest error over draws, tasks and queries at the last layer, divided by the largest value.
     """
-    for setting, (inside, _, _), _ in family_limits(tables, discount):
+    for setting, (inside, _, _), _ in family_limits(results):
         yield setting, inside.max()
 
 
@@ -302,23 +283,23 @@ def family_limit(tables, discount):
     statement="With any $u$, $TF_L -> v' + u X (I - gamma P')^{-1}$ for all weights of this set, so the limit is v only"
     " for $u$ that no prompt sees, $u X = 0$.",
 )
-def family_u(tables, discount):
+def family_u(results):
     """Largest distance from this limit over draws of $u$ and $[G; H]$, tasks and queries at the last layer, divided by
     the largest value.
     """
-    for setting, (_, _, with_u), _ in family_limits(tables, discount):
+    for setting, (_, _, with_u), _ in family_limits(results):
         yield setting, with_u.max()
 
 
 @claim(">", 1e-3, section=BEYOND, shown="family")
-def beyond_family(tables, discount):
+def beyond_family(results):
     """With $N [I, I]$ added, where $N$ has the same size as the random part of $[G; H]$, $TF_L$ does not tend to v.
 
     Smallest value, over draws, of the largest error over tasks and queries at the last layer, divided by the largest
     value.
     """
-    for setting, (_, beyond, _), _ in family_limits(tables, discount):
-        if discount > 0:
+    for setting, (_, beyond, _), _ in family_limits(results):
+        if results.discount > 0:
             # An error that is not a number has overflowed.
             yield setting, min(beyond.fillna(np.inf).min(), 10**OVERFLOW)
 
@@ -326,44 +307,44 @@ def beyond_family(tables, discount):
 # J or J' at the pretrained weights and between them and theta^TD, where the paper proves nothing; over trials.
 
 
-def _on_the_line(tables: dict[str, pd.DataFrame]) -> Iterator[tuple[tuple, np.ndarray]]:
+def _on_the_line(results) -> Iterator[tuple[tuple, np.ndarray]]:
     """For each cell: log10 of the norm, (trials, positions), from the pretrained weights to theta^TD."""
-    for cell, of_cell in tables["pretrained"].groupby(CELL, sort=False):
+    for cell, of_cell in results.theory["pretrained"].groupby(CELL, sort=False):
         log_norms = np.log10(of_cell.pivot(index="seed", columns="position", values="looped_norm").to_numpy())
         if len(log_norms) > 1:
             yield cell, log_norms[~np.isnan(log_norms).any(axis=1)]
 
 
 @claim("<", 0.0, section=BEYOND, shown="pretrained")
-def pretrained_lower(tables, discount):
+def pretrained_lower(results):
     """The expected update is smaller at the pretrained weights than at theta^TD with the same step size.
 
     The log10 ratio of the first to the second.
     """
-    for cell, log_norms in _on_the_line(tables):
+    for cell, log_norms in _on_the_line(results):
         fall = log_norms[:, 0] - log_norms[:, -1]
         yield cell, _mean(fall), fall
 
 
 @claim(">", 0.0, section=BEYOND, shown="pretrained")
-def barrier(tables, discount):
+def barrier(results):
     """Between the pretrained weights and theta^TD with the same step size, the expected update is larger than at both
     ends.
 
     The log10 ratio of its largest value between the ends to the larger value at an end.
     """
-    for cell, log_norms in _on_the_line(tables):
+    for cell, log_norms in _on_the_line(results):
         rise = log_norms[:, 1:-1].max(axis=1) - log_norms[:, [0, -1]].max(axis=1)
         yield cell, _mean(rise), rise
 
 
 @claim(">", 0.0, section=BEYOND, shown="pretrained")
-def pretrained_repeated(tables, discount):
+def pretrained_repeated(results):
     """If the pretrained layer is repeated more often than in training, the expected update does not vanish but grows.
 
     The log10 ratio of its value at the last depth to its value at the depth of training.
     """
-    for cell, of_cell in tables["repeated"].groupby(CELL, sort=False):
+    for cell, of_cell in results.theory["repeated"].groupby(CELL, sort=False):
         trained_depth = cell[-1]
         norms = of_cell.pivot(index="seed", columns="layer", values="looped_norm")
         depth = norms.columns.max()
@@ -383,21 +364,21 @@ def _mean(samples: np.ndarray) -> Estimate:
 
 
 @claim("<", GRADIENTS, kind="check", section=BEYOND)
-def gradients_compiled(tables, discount):
+def gradients_compiled(results):
     """The gradients of the compiled engine equal those of torch on whole prompts.
 
     Largest difference of an entry, divided by the largest entry.
     """
-    yield "all", tables["agreement"]["compiled"].max(skipna=False)
+    yield "all", results.theory["agreement"]["compiled"].max(skipna=False)
 
 
 @claim("<", GRADIENTS, kind="check", section=BEYOND)
-def gradients_appendix(tables, discount):
+def gradients_appendix(results):
     """The gradients by the appendix's recursions equal those of torch on whole prompts.
 
     Largest difference of an entry, divided by the largest entry.
     """
-    yield "all", tables["agreement"]["appendix"].max(skipna=False)
+    yield "all", results.theory["agreement"]["appendix"].max(skipna=False)
 
 
 def digits_claim(quantity: str) -> Statement:
@@ -405,13 +386,17 @@ def digits_claim(quantity: str) -> Statement:
     words = quantity.replace("_", " ").capitalize()
     look = {"kind": "check", "section": BEYOND, "id": f"{quantity}_digits"}
 
-    def deep(tables):
-        return rows_with(tables["precision"][tables["precision"]["layer"] > 0], quantity=quantity)
+    def deep(results, column):
+        """For all settings: the largest value in a column, without layer 0."""
+        rows = rows_with(results.theory["precision"], quantity=quantity)
+        if len(rows):
+            yield "all", rows[rows["layer"] > 0][column].max(skipna=False)
 
     @claim("<", SAME, **look, statement=f"In decimal arithmetic, {words} also holds beyond the range of float64.")
-    def tail(tables, discount):
+    def tail(results):
         """Largest ratio of its left side to its right side, minus one."""
-        yield "all", deep(tables)["ratio"].max(skipna=False) - 1
+        for setting, ratio in deep(results, "ratio"):
+            yield setting, ratio - 1
 
     @claim(
         "<",
@@ -419,25 +404,13 @@ def digits_claim(quantity: str) -> Statement:
         **look,
         statement=f"The values of {words} at large depths are not rounding errors: decimal arithmetic gives the same.",
     )
-    def update(tables, discount):
+    def update(results):
         """Largest relative difference from float64 at the last depth."""
-        yield "all", deep(tables)["difference"].max(skipna=False)
+        yield from deep(results, "difference")
 
     return tail if quantity in ("lemma_1", "lemma_4") else update
 
 
-def theory_overview(claims: list[dict], statements: pd.DataFrame) -> pd.DataFrame:
-    """Extend ``claims_overview`` by the section of the paper, and by the least ratio of the bound to what was measured.
-
-    Parameters
-    ----------
-    claims : list of records of claims
-    statements : table of both sides of each statement
-    """
-    groups = by_name(claims)
-    overview = claims_overview(claims)
-    tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()
-    ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in groups]
-    overview.insert(2, "least bound / measured", ratios)
-    overview.insert(0, "section", [group[0]["section"] for group in groups.values()])
-    return overview
+theorem_2 = expected_update_claims("td", "Theorem 2", "J")
+corollary_1 = expected_update_claims("mc", "Corollary 1", "J'")
+digits = [digits_claim(quantity) for quantity in ("lemma_1", "lemma_4", "theorem_2", "corollary_1")]

@@ -5,7 +5,8 @@ It has the run's settings, the names of its files, and the claims and numbers of
 
 from pathlib import Path
 
-from ictd.report.numbers import PAPER, reference_of
+from ictd.report.numbers import reference_of
+from ictd.report.part import PAPER
 from ictd.storage import load_json, save_json, save_table
 
 
@@ -22,12 +23,8 @@ def main(results: Path, output: Path) -> None:
 
 def settings_of(results: Path) -> dict[str, dict]:
     """Settings of the paper's part, and of each study that has run."""
-    settings = {
-        part: load_json(results / f"options/study/{part}.json")["options"]["settings"]
-        for part in parts(results)
-        if part != PAPER
-    }
-    return {PAPER: load_json(results / "manifest.json")["settings"]} | settings
+    files = {part: results / f"options/results/{part}.json" for part in parts(results)}
+    return {part: load_json(path)["options"]["settings"] for part, path in files.items()}
 
 
 def parts(results: Path) -> dict[str, Path]:

@@ -1,22 +1,23 @@
-"""The result tables: tidy data frames with one row per observation."""
+"""Make the tables of errors and weights, with one row for each observation.
 
-from collections.abc import Callable
+Each table is a list of parts with the same columns, as ``ictd.storage.save_tables`` takes them.
+"""
+
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from ictd.baselines import BASELINES
 from ictd.mrp import sample_tasks, truncation_bias, value_function
 from ictd.pipeline.grid import CELL, Cell, parse_name
 from ictd.rng import generator
-from ictd.statistics import bootstrap
+from ictd.statistics import bootstrap, interval_ends
 from ictd.storage import load_named, long_table, save_tables
 from ictd.transformer import Weights
 from ictd.weight_measures import (
     agreement_measures,
-    cosine_to_theta_td,
+    identifiable_measures,
     pattern_measures,
     pattern_shares,
     project_identifiable,
@@ -66,7 +67,7 @@ def main(
     save_tables(output, tables)
 
 
-def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
+def msve_table(evaluations: dict[Cell, dict]) -> list[dict]:
     """Tabulate the MSVE of each run at each context length, the mean over unseen tasks.
 
     Parameters
@@ -74,11 +75,10 @@ def msve_table(evaluations: dict[Cell, dict]) -> pd.DataFrame:
     evaluations : dict
         For each cell ``seeds`` (S,), ``context_lengths`` (M,) and ``msve`` (S, M, k).
     """
-    frames = [_mean_msve(result, "msve", **cell._asdict()) for cell, result in evaluations.items()]
-    return pd.concat(frames, ignore_index=True)
+    return [_mean_msve(result, "msve", **cell._asdict()) for cell, result in evaluations.items()]
 
 
-def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
+def baselines_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
     """Tabulate the MSVE of each of BASELINES, like ``msve_table``.
 
     Parameters
@@ -86,21 +86,20 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
     baselines : dict
         For each (states, depth) ``seeds`` (S,), ``context_lengths`` (M,), and (S, M, k) for each method.
     """
-    frames = [
+    return [
         _mean_msve(result, method, method=method, states=states, depth=depth)
         for (states, depth), result in baselines.items()
         for method in BASELINES
     ]
-    return pd.concat(frames, ignore_index=True)
 
 
-def _mean_msve(result: dict, name: str, **names) -> pd.DataFrame:
+def _mean_msve(result: dict, name: str, **names) -> dict:
     """A row for each seed and context length, with the mean over tasks of the array ``name`` (S, M, k)."""
     axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
-    return pd.DataFrame(long_table(axes, {"msve": result[name].mean(axis=-1)}, **names))
+    return long_table(axes, {"msve": result[name].mean(axis=-1)}, **names)
 
 
-def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
+def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
     """Tabulate the MSVE of theta^TD with each step size, the mean over tuning tasks and context lengths.
 
     The step size with the least MSVE is that of the baseline ``theta_td``.
@@ -111,29 +110,13 @@ def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> pd.DataFrame:
         For each (states, depth) ``step_sizes`` (K,), and ``tuning_msve`` (T, K), of which ``theta_td`` has the first
         row.
     """
-    frames = []
-    for (states, depth), result in baselines.items():
-        axes = {"step_size": result["step_sizes"]}
-        frames.append(pd.DataFrame(long_table(axes, {"msve": result["tuning_msve"][0]}, states=states, depth=depth)))
-    return pd.concat(frames, ignore_index=True)
+    return [
+        long_table({"step_size": result["step_sizes"]}, {"msve": result["tuning_msve"][0]}, states=states, depth=depth)
+        for (states, depth), result in baselines.items()
+    ]
 
 
-def identifiable_measures(weights: Weights, discount: float) -> dict[str, np.ndarray]:
-    """Measure the part of weights that outputs identify; the weights have any leading axes (...).
-
-    Returns
-    -------
-    dict of (...) arrays
-        ``pattern_measures`` and ``pattern_shares`` of the projected weights, ``representative_shares`` of A, and
-        ``raw_cosine``, the cosine of A before projection to that of theta^TD.
-    """
-    projected = project_identifiable(weights, discount)
-    raw_cosine = cosine_to_theta_td(weights)
-    shares = pattern_shares(projected.A) | representative_shares(weights.A, discount)
-    return {**pattern_measures(projected), **shares, "raw_cosine": raw_cosine}
-
-
-def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> pd.DataFrame:
+def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discount: float) -> list[dict]:
     """Tabulate ``identifiable_measures`` of each run, its MSVE on enumerated prompts, and the task where it diverged.
 
     Parameters
@@ -145,16 +128,16 @@ def weights_table(runs: dict[Cell, dict], evaluations: dict[Cell, dict], discoun
         For each cell ``enumerated_msve`` (S, k).
     discount : float, gamma
     """
-    frames = []
+    parts = []
     for cell, result in runs.items():
         columns = {"diverged_at": result["diverged_at"]}
         columns |= identifiable_measures(Weights(result["u"], result["A"]), discount)
         columns["enumerated_msve"] = evaluations[cell]["enumerated_msve"].mean(axis=-1)
-        frames.append(pd.DataFrame(long_table({"seed": result["seeds"]}, columns, **cell._asdict())))
-    return pd.concat(frames, ignore_index=True)
+        parts.append(long_table({"seed": result["seeds"]}, columns, **cell._asdict()))
+    return parts
 
 
-def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
+def mean_weights_table(runs: dict[Cell, dict], discount: float) -> list[dict]:
     """Tabulate ``identifiable_measures`` of each cell's mean weights over seeds; NaN if one of its runs diverged.
 
     ``NAME_low`` and ``NAME_high`` are the ends of 95% BCa intervals, over seeds, of each of ``pattern_shares`` and
@@ -166,11 +149,11 @@ def mean_weights_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
         mean = Weights(weights.u.mean(axis=0), weights.A.mean(axis=0))
         ends = interval_ends(pattern_shares, project_identifiable(weights, discount).A)
         ends |= interval_ends(partial(representative_shares, discount=discount), weights.A)
-        rows.append({**cell._asdict(), **identifiable_measures(mean, discount), **ends})
-    return pd.DataFrame(rows)
+        rows.append(long_table({}, {**cell._asdict(), **identifiable_measures(mean, discount), **ends}))
+    return rows
 
 
-def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
+def mean_entries_table(runs: dict[Cell, dict]) -> list[dict]:
     """Tabulate each entry of u and A at each snapshot, the mean over the runs that did not diverge.
 
     Rows and columns count from 1; u is one row.  A cell whose runs all diverged has empty means.
@@ -181,7 +164,7 @@ def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
         For each cell ``tasks_seen`` (K,), ``history_u`` (S, K, 2n), ``history_A`` (S, K, 2n, 2n) and ``diverged_at``
         (S,).
     """
-    frames = []
+    parts = []
     for cell, result in runs.items():
         kept = result["diverged_at"] == 0
         matrices = {"u": result["history_u"][kept][:, :, None], "A": result["history_A"][kept]}
@@ -190,19 +173,11 @@ def mean_entries_table(runs: dict[Cell, dict]) -> pd.DataFrame:
                 mean = history.sum(axis=0) / kept.sum()
             _, rows, columns = mean.shape
             axes = {"tasks_seen": result["tasks_seen"], "row": range(1, rows + 1), "column": range(1, columns + 1)}
-            frames.append(pd.DataFrame(long_table(axes, {"mean": mean}, **cell._asdict(), matrix=name)))
-    return pd.concat(frames, ignore_index=True)
+            parts.append(long_table(axes, {"mean": mean}, **cell._asdict(), matrix=name))
+    return parts
 
 
-def interval_ends(measures: Callable[..., dict[str, np.ndarray]], *samples: np.ndarray) -> dict[str, float]:
-    """Ends of 95% BCa intervals of measures of the means of samples, by ``NAME_low`` and ``NAME_high``."""
-    ends = {}
-    for name, resampled in bootstrap(measures, *samples).items():
-        _, ends[f"{name}_low"], ends[f"{name}_high"] = resampled.estimate()
-    return ends
-
-
-def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
+def agreement_table(runs: dict[Cell, dict], discount: float) -> list[dict]:
     """Tabulate the agreement of TD and MC for each (env, states, depth) where both were trained.
 
     Both means over seeds of A are projected.  ``correlation_low`` and the like are ends of 95% BCa intervals over
@@ -224,7 +199,10 @@ def agreement_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
         rows.append({**cell._asdict(), **measures, **interval_ends(agreement_measures, td, mc), **apart})
     names = [name for measure in AGREEMENT for name in (f"{measure}_low", f"{measure}_high")]
     names += [name for measure in APART for name in (measure, f"{measure}_low", f"{measure}_high")]
-    return pd.DataFrame(rows, columns=[*CELL[1:], *AGREEMENT, *names])
+    columns = [*CELL[1:], *AGREEMENT, *names]
+    # Without a row there are columns.
+    parts = [long_table({}, {name: row.get(name, np.nan) for name in columns}) for row in rows]
+    return parts or [{name: [] for name in columns}]
 
 
 def _apart_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, float]:
@@ -238,14 +216,14 @@ def _apart_measures(td: np.ndarray, mc: np.ndarray) -> dict[str, float]:
     return measures
 
 
-def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
+def learning_table(runs: dict[Cell, dict], discount: float) -> list[dict]:
     """Tabulate the course of pretraining, a row for each run and snapshot.
 
     ``cosine`` and ``alpha`` are measures of the projected A.  ``to_go`` is the norm of the change of A from the
     snapshot to the end, over the norm of A at the end.  ``online_msve`` is the mean MSVE on the tasks since the last
     snapshot, on each just before its update.
     """
-    frames = []
+    parts = []
     for cell, result in runs.items():
         history = project_identifiable(Weights(result["history_u"], result["history_A"]), discount)
         measures = pattern_measures(history)
@@ -257,13 +235,13 @@ def learning_table(runs: dict[Cell, dict], discount: float) -> pd.DataFrame:
             "to_go": np.sqrt(squared_norm(last - history.A) / squared_norm(last)),
             "online_msve": result["online_msve"],
         }
-        frames.append(pd.DataFrame(long_table(axes, columns, **cell._asdict())))
-    return pd.concat(frames, ignore_index=True)
+        parts.append(long_table(axes, columns, **cell._asdict()))
+    return parts
 
 
 def truncation_table(
     settings: list[tuple[str, int]], discount: float, rollout_steps: int, env_options: dict
-) -> pd.DataFrame:
+) -> list[dict]:
     """Tabulate for each (env, states) the largest exact bias of a truncated return, and the root mean square of v."""
     rows = []
     for env, states in settings:
@@ -271,5 +249,6 @@ def truncation_table(
         tasks = sample_tasks(env, states, BIAS_TASKS, rng, **env_options[env])
         value = value_function(tasks.transition, tasks.reward, discount)
         bias = np.abs(truncation_bias(tasks.transition, value, discount, rollout_steps)).max()
-        rows.append({"env": env, "states": states, "largest_bias": bias, "typical_value": np.sqrt((value**2).mean())})
-    return pd.DataFrame(rows)
+        measured = {"largest_bias": bias, "typical_value": np.sqrt((value**2).mean())}
+        rows.append(long_table({}, measured, env=env, states=states))
+    return rows

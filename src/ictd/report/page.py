@@ -1,0 +1,107 @@
+"""What the notebook ``report/report.ipynb`` shows of a part."""
+
+import re
+from pathlib import Path
+
+import mistune
+import pandas as pd
+
+from ictd.report import html
+from ictd.report.claim_tables import claims_overview, claims_rows
+from ictd.report.html import Markup, fold
+from ictd.report.numbers import ABSENT, fill, quoted
+from ictd.report.part import PAPER, results_module, shown_in
+from ictd.storage import load_json, load_text
+
+MARKDOWN = mistune.create_markdown(escape=False, plugins=["table"])
+# A fold without content.
+EMPTY = re.compile(r"<details><summary>[^<]*</summary>\s*</details>\n*")
+
+
+class Page:
+    """A page about the results of a part.
+
+    Parameters
+    ----------
+    part : str, name of the study, or ``ictd.report.part.PAPER``
+    folder : str, the results of the part
+    settings, texts : settings and texts of the part, which ``load`` reads
+    text : str, a file in Markdown whose numbers, tables and figures become those of the results
+    documents : list of str, pages of the documentation, which are shown at the end
+    """
+
+    def __init__(self, part: str, folder: str, settings: dict, texts: list[str], text: str, documents: list[str]):
+        self.folder, self.documents = Path(folder), documents
+        module = results_module(part)
+        self.results = module.load(self.folder, settings, *map(Path, texts))
+        self.claims = load_json(self.folder / "claims.json")
+        prefix = "" if part == PAPER else f"{part}."
+        # The numbers and tables as written to files.
+        numbers, frames = quoted(self.folder, prefix)
+        tables, self.tables = dict(frames), {}
+        for table in shown_in(module, "table"):
+            name = f"{prefix}{table.name}"
+            frame = frames.get(name)
+            made = html.table(frame) if frame is not None else table.make(self.results)
+            caption = f'<p class="caption">{html.text(table.caption)}</p>'
+            self.tables[table.name] = f'<div id="{html.anchor("table", table.name)}">{caption}\n{made}</div>'
+            # In Markdown, an empty line ends HTML.
+            tables.setdefault(name, re.sub(r"\n\s*\n", "\n", f"{self.tables[table.name]}\n"))
+        rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
+        self.tables.setdefault("settings", html.table(pd.DataFrame(rows)))
+        paths = {figure: self.folder / f"figures/{figure.name}.png" for figure in shown_in(module, "figure")}
+        self.figures = {
+            figure.name: html.figure(path, figure.caption) for figure, path in paths.items() if path.exists()
+        }
+        written = load_text(Path(text))
+        self.named = {*re.findall(r"(\w+)\.png\)", written), *re.findall(rf"<!--=table {prefix}(\w+)-->", written)}
+        self.written = fill(written, numbers, tables, ABSENT)
+
+    def text(self) -> Markup:
+        """The text with the numbers, tables and figures of the results; figures that there are not are left out."""
+        shown = re.sub(
+            r'<p><img [^>]*?(\w+)\.png"[^>]*></p>', lambda image: self.figures.get(image[1], ""), MARKDOWN(self.written)
+        )
+        return Markup(EMPTY.sub("", shown))
+
+    def verdicts(self) -> Markup:
+        """The verdicts on all claims."""
+        return Markup(html.table(claims_overview(self.claims)) + fold("Every verdict", claims_rows(self.claims)))
+
+    def other_figures(self) -> Markup:
+        """The figures that the text does not show."""
+        others = [figure for name, figure in self.figures.items() if name not in self.named]
+        return Markup("\n".join(["<h2>More figures</h2>", *others]) if others else "")
+
+    def other_tables(self) -> Markup:
+        """The tables that the text does not show, and the settings, each in a fold."""
+        others = {name: table for name, table in self.tables.items() if name not in self.named}
+        return Markup("\n".join(fold(name.replace("_", " "), table) for name, table in others.items()))
+
+    def documentation(self) -> "Markdown":
+        """The documents."""
+        shown = "".join(map(self.document, self.documents))
+        return Markdown(f"## Documentation\n\n{shown}" if shown else "")
+
+    def document(self, path: str) -> str:
+        """A page of the documentation in a fold with its title; links to figures replace its images."""
+        page = Path(path).read_text(encoding="utf-8")
+        page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", page)
+        title = re.search("^# (.*)\n", page, re.MULTILINE)
+        # Every second block is code, whose comments are no headings.
+        blocks = re.split("(^```.*?^```)", page.replace(title[0], "", 1), flags=re.DOTALL | re.MULTILINE)
+        blocks[::2] = [re.sub("^#{2,4} (.*)", _heading, block, flags=re.MULTILINE) for block in blocks[::2]]
+        return f"<details><summary>{html.text(title[1])}</summary>\n\n{''.join(blocks)}\n\n</details>\n\n"
+
+
+def _heading(heading: re.Match) -> str:
+    """A heading of the documentation, with the id that GitHub gives it, so that links to the heading work."""
+    name = re.sub(r"<.*?>|[^\w -]", "", heading[1].lower()).replace(" ", "-")
+    return f'#### <a id="{name}"></a>{heading[1]}'
+
+
+class Markdown(str):
+    """Markdown, as the output of a notebook's cell."""
+
+    def _repr_markdown_(self) -> str:
+        return self

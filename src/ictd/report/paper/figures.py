@@ -1,0 +1,243 @@
+"""The figures of the paper's part; the docstring of each is its title and its caption."""
+
+from ictd.pipeline.grid import Cell, cells
+from ictd.report.figures import theory
+from ictd.report.figures.environment_diagrams import environment_diagram
+from ictd.report.figures.learning_curves import learning_curves
+from ictd.report.figures.msve_curves import msve_curves
+from ictd.report.figures.pretrained import pretrained as draw_pretrained
+from ictd.report.figures.style import panels_of
+from ictd.report.figures.weight_maps import weight_maps
+from ictd.report.part import figure
+
+
+def of_cells(draw, results, vary, *tables):
+    """Draw tables of the cells that vary "depths", "states" or "envs", or of the "main" setting; None without cells."""
+    panels = panels_of(cells(results.settings, vary), vary)
+    return draw(panels, *(results.metrics[name] for name in tables)) if panels else None
+
+
+def msve_in(results, vary):
+    """The MSVE of these cells."""
+    return of_cells(msve_curves, results, vary, "unseen_msve", "unseen_baselines", "over_tasks", "weights")
+
+
+def weights_in(results, vary):
+    """The mean weights of these cells."""
+    return of_cells(weight_maps, results, vary, "mean_entries", "mean_weights", "weights")
+
+
+def diagram_of(results, env, layout):
+    """A diagram of an environment with the main number of states."""
+    _, states, _ = results.main
+    options = results.settings["readings"]["env_options"].get(env, {})
+    return environment_diagram(env, options, layout, states)
+
+
+def update_of(results, algo):
+    """The expected update at theta^TD in the main setting."""
+    env, states, _ = results.main
+    return theory.expected_update(results.theory["neu"], results.theory["statements"], algo, env, states)
+
+
+def main_cell(results):
+    """The main setting as a cell without an algorithm."""
+    return Cell("", *results.main)
+
+
+@figure
+def figure_01(results):
+    """Figure 1.
+
+    MSVE against context length after pretraining in the main setting, on the unseen tasks that decide the
+    claims. Solid lines are geometric means over trials of the mean over tasks; bands are 95% intervals of the ratio to
+    predicting zero. A dot marks the longest context: the MSVE is lower than that of predicting zero if dot and band are
+    below the solid grey line. Dotted lines are medians over tasks, which may be on the other side of the dotted grey
+    line. The baselines use the same contexts: the Transformer with the paper's parameters and the step size that is
+    best on other tasks, LSTD, predicting zero, and one constant for all states, the mean observed reward over
+    1 - gamma. The contexts of a task are the first steps of one trajectory. The paper has ten tasks in each trial;
+    metrics/msve.csv has the errors on as many.
+    """
+    return msve_in(results, "main")
+
+
+@figure
+def figure_02(results):
+    """Figure 2.
+
+    The parameters of in-context TD, and the mean parameters over trials after pretraining in the main
+    setting. Each map shows Q. The strip below shows the last row of P, [u, 1]; the other rows of P are zero. Entries
+    are scaled to [-1, 1] by the largest absolute entry of each matrix. Lines separate the blocks of size n. The maps
+    show A as trained. The verdicts are on the identifiable A, without directions that change no output, which lie
+    mostly in the lower half. The numbers below a map are the squared cosine of the mean identifiable A and in-context
+    TD, with its 95% interval, and the number of trials in which it is above one half. The pattern emerges if the
+    interval is above one half.
+    """
+    return weights_in(results, "main")
+
+
+@figure
+def figure_03(results):
+    """Figure 3.
+
+    Boyan's chain with the main number of states, drawn from a sampled task. Arrows are transitions of
+    positive probability.
+    """
+    return diagram_of(results, "boyan", "line")
+
+
+@figure
+def figure_04(results):
+    """Figure 4.
+
+    In-context TD and mean parameters, as in Figure 2, for other numbers of layers L.
+    """
+    return weights_in(results, "depths")
+
+
+@figure
+def figure_05(results):
+    """Figure 5.
+
+    MSVE against context length, as in Figure 1, for other numbers of layers L.
+    """
+    return msve_in(results, "depths")
+
+
+@figure
+def figure_06(results):
+    """Figure 6.
+
+    In-context TD and mean parameters, as in Figure 2, for other numbers of states n.
+    """
+    return weights_in(results, "states")
+
+
+@figure
+def figure_07(results):
+    """Figure 7.
+
+    MSVE against context length, as in Figure 1, for other numbers of states n.
+    """
+    return msve_in(results, "states")
+
+
+@figure
+def figure_08(results):
+    """Figure 8.
+
+    Loop with the main number of states, drawn from a sampled task. Arrows are transitions of positive
+    probability.
+    """
+    return diagram_of(results, "loop", "circle")
+
+
+@figure
+def figure_09(results):
+    """Figure 9.
+
+    In-context TD and mean parameters, as in Figure 2, after pretraining on environments other than the main
+    one.
+    """
+    return weights_in(results, "envs")
+
+
+@figure
+def figure_10(results):
+    """Figure 10.
+
+    MSVE against context length, as in Figure 1 and on the same tasks, after pretraining on environments
+    other than the main one.
+    """
+    return msve_in(results, "envs")
+
+
+@figure
+def theorem_1(results):
+    """Theorem 1 and Lemma 4.
+
+    Error of in-context TD with L layers on enumerated prompts, divided by its bound: both hold
+    if no curve is above the dotted line. The error is the largest one over query states, and both are averaged over
+    tasks. Curves end at the depth where the bound falls below 1e-12 of the largest value, because rounding errors count
+    from there on; the table of statements has the check at larger depths, in decimal arithmetic.
+    """
+    return theory.theorem_1(results.theory["statements"], results.discount)
+
+
+@figure
+def lemmas(results):
+    """Lemmas 1 to 4.
+
+    Each bound divided by what it bounds, the smallest ratio over tasks: a lemma holds if its curve is
+    not below the dotted line, and a ratio of one means that the bound cannot be improved. Curves end where the bounded
+    side comes near the rounding error. In Lemma 2 the row Y of the embedding is not r - w, as the proof says. Y is the
+    row of TD errors of the context's states, which vanish with depth. So the gradient of Lemma 3 stays bounded, and the
+    resulting bound (ours) does not grow with L. Norms of gradients are computed at each layer up to 30, and then at
+    every tenth layer.
+    """
+    env, states, _ = results.main
+    return theory.lemmas(results.theory["statements"], env, states)
+
+
+@figure
+def theorem_2(results):
+    """Theorem 2.
+
+    Left: norm of the expected update of multi-task TD, at in-context TD with L layers. Layers share their
+    parameters, or have separate parameters (circles). The two bounds are the paper's bound and ours, which follows from
+    a bounded gradient. The expected TD errors are computed by the formula in the proof of Lemma 1, which avoids
+    rounding. Right: why the norm falls for large L and, if the discount is large, rises first. While L is below about 1
+    / (1 - discount), the gradient's norm grows faster with L than the expected TD error shrinks. For larger L the
+    gradient's norm tends to a constant. The band is one standard error.
+    """
+    return update_of(results, "td")
+
+
+@figure
+def corollary_1(results):
+    """Corollary 1.
+
+    The same as for Theorem 2, but for multi-task MC. The expected error is the difference between
+    estimates and true values.
+    """
+    return update_of(results, "mc")
+
+
+@figure
+def family(results):
+    """Beyond the theory, a family of solutions.
+
+    In-context TD is A = K [-I, I] with K = [G; H], G = I above H = 0. All K in a neighbourhood of
+    this K give the same limit. All prompts are enumerated, and attention is not divided by their length. Left: the
+    largest error over tasks and query states. Five random weights with other G and H, near in-context TD, are shown
+    with their common bound. The same weights plus N [I, I], with a random matrix N, have another limit. The residual
+    gradient with its best step size and deflated TD are algorithms with weights of this family, too. Right: norm of the
+    expected update at the five weights, J of TD and J' of MC. It vanishes with L.
+    """
+    env, states, _ = results.main
+    return theory.family(results.theory["family"], results.theory["family_updates"], env, states)
+
+
+@figure
+def pretrained(results):
+    """Beyond the theory, pretrained weights.
+
+    Growth of the norm of the expected update, J for multi-task TD and J' for multi-task MC, from its
+    value at the pretrained weights with as many layers as in training. Means over trials of the logarithm with base 10.
+    Top: along the straight line from the pretrained weights to in-context TD with the same step size. Bottom: at the
+    pretrained weights, with the layer repeated more or less often than in training (circles). Labels say what differs
+    from the main setting, the thick line.
+    """
+    return draw_pretrained(results.theory["pretrained"], results.theory["repeated"], main_cell(results))
+
+
+@figure
+def learning(results):
+    """Learning curves (not in the paper).
+
+    Medians over trials. Top: MSVE on enumerated prompts of new tasks, mean over the
+    tasks since the previous snapshot, each just before its update. Bottom: squared cosine (zero if the cosine is
+    negative) between the identifiable A, without directions that change no output, and in-context TD; the pattern
+    emerges above one half. Labels say what differs from the main setting, the thick line.
+    """
+    return learning_curves(results.metrics["learning"], results.metrics["weights"], main_cell(results))

@@ -1,0 +1,78 @@
+"""The results of the paper's part, for the functions that decide claims and make figures, tables and numbers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from ictd.pipeline.grid import main_setting
+from ictd.report.paper import claims, figures, tables, theory_claims, views
+from ictd.report.paper.sentences import Sentence, decide, load_sentences
+from ictd.report.tables import load_tables
+from ictd.storage import load_json
+
+MODULES = [claims, theory_claims, tables, views, figures]
+
+
+@dataclass
+class Results:
+    """Results of the paper's part.
+
+    Parameters
+    ----------
+    folder : Path of the results
+    metrics, theory : dict of the tables in the folders ``metrics`` and ``theory``, by their names
+    settings, schema : dict, the settings of the run, and their JSON schema
+    sentences : list of the paper's sentences on its experiments
+    """
+
+    folder: Path
+    metrics: dict[str, pd.DataFrame]
+    theory: dict[str, pd.DataFrame]
+    settings: dict
+    schema: dict
+    sentences: list[Sentence]
+
+    @property
+    def main(self) -> tuple[str, int, int]:
+        """Environment, and numbers of states and layers, of the main setting."""
+        return tuple(main_setting(self.settings).values())
+
+    @property
+    def discount(self) -> float:
+        """The discount factor, gamma."""
+        return self.settings["discount"]
+
+    @cached_property
+    def claims(self) -> list[dict]:
+        """Records of all claims, which are decided and saved before tables, numbers and figures are made."""
+        return load_json(self.folder / "claims.json")
+
+    @property
+    def on_theory(self) -> list[dict]:
+        """Records of the claims on the theory, which have a section of the paper."""
+        return [claim for claim in self.claims if claim["section"]]
+
+    @property
+    def on_experiments(self) -> list[dict]:
+        """Records of the claims on the experiments."""
+        return [claim for claim in self.claims if not claim["section"]]
+
+    @cached_property
+    def decided(self) -> list[dict]:
+        """Records of the paper's sentences, with their verdicts."""
+        return decide(self.sentences, self.on_experiments, self.main)
+
+
+def load(folder: Path, settings: dict, sentences: Path, schema: Path) -> Results:
+    """Read the tables of a run, and the paper's sentences."""
+    metrics, theory = (load_tables(sorted(folder.glob(f"{kind}/*.csv"))) for kind in ("metrics", "theory"))
+    described = yaml.safe_load(schema.read_text(encoding="utf-8"))
+    return Results(folder, metrics, theory, settings, described, load_sentences(sentences))
+
+
+def files(results: Results) -> dict[str, list[dict]]:
+    """The claims on the theory, and the paper's sentences with their verdicts."""
+    return {"theory/claims.json": results.on_theory, "sentences.json": results.decided}

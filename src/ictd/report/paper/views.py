@@ -1,0 +1,204 @@
+"""Tables that only the report of the paper's part shows, as HTML."""
+
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ictd.pipeline.grid import CELL, cells
+from ictd.pipeline.provenance import PROJECT
+from ictd.prompt import ENUMERATED
+from ictd.report import claim_tables, html
+from ictd.report.claim import has_pattern
+from ictd.report.paper import sentence_tables, tables
+from ictd.report.paper.sentences import counted, in_one_sentence
+from ictd.report.paper.settings import difference_from_paper, settings_rows
+from ictd.report.part import table
+from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by
+from ictd.storage import load_text
+
+THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
+
+
+@table
+def summary(results):
+    """What this run shows."""
+    settings = results.settings
+    grid = cells(settings)
+    algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
+    on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
+    means = tables.accuracy.make(results)
+    statements, proved = count(on_theory)
+    numbers = {
+        "looped linear Transformer": len(grid) * settings["seeds"],
+        "setting": len({cell.setting for cell in grid}),
+        "seed": settings["seeds"],
+        "task": settings["tasks"],
+    }
+    counts = [f"{number:,} {word}{'s' if number > 1 else ''}" for word, number in numbers.items()]
+    tests = by_name(results.claims)
+    below_zero, below_constant = (holding(tests.get(name, [])) for name in ("beats_zero", "beats_constant"))
+    return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
+(an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
+{difference_from_paper(settings, results.schema)}</p>
+<p><b>{in_one_sentence(counted(results.decided))}</b> A sentence holds if all of its tests hold in all cells that it
+covers, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of
+<b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried.
+What does not hold:</p>
+{sentence_tables.sentences_that_do_not_hold(results.decided, results.claims)}\
+{claim_tables.what_does_not_hold(on_theory)}
+<p>How accurate is it? With the longest context, the MSVE is lower than that of predicting zero in {below_zero} of
+{len(grid)} cells, and lower than that of one constant for all states in {below_constant}.</p>
+<p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks of the main
+setting: the mean over tasks with its standard error over trials (the median over tasks). One constant is the mean
+observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the constant, are tuned on other tasks.</p>
+{html.table(means.assign(method=means["method"].map(html.Markup)))}"""
+
+
+@table
+def claims(results):
+    """A sentence is tested in the cells that it covers: the main setting, or the cells of one hyperparameter study.
+
+    A test holds if its whole 95% interval is on the claim's side of the threshold, it is refuted if the whole interval
+    is on the other side, and it is not shown if the interval contains the threshold. A sentence holds if all of its
+    tests hold in all cells that it covers, it is refuted if one test is refuted in one cell, and it is not shown
+    otherwise. The closest test is the one with the worst verdict that is closest to its threshold, or farthest beyond
+    it. Tests beside a sentence are ours: they are stricter, or look at the same from another side, and decide nothing.
+    """
+    counted, others = (
+        html.table(sentence_tables.sentences_overview(results.decided, results.on_experiments, counted))
+        for counted in (True, False)
+    )
+    return f"{counted}<h4>Questions, speculation, repetitions and interpretations, which are not counted</h4>\n{others}"
+
+
+@table
+def theory(results):
+    """The statements of the theory.
+
+    An inequality holds in a setting if its left side exceeds its right side by at most an allowance for rounding, for
+    every task, layer and query state. The table also shows the smallest ratio of the right side to the left side, among
+    tasks whose left side is at least a thousand times this allowance. From about 250 layers on (with a discount of
+    0.9), the allowance exceeds the bounds of Lemmas 1 and 4; there both lemmas are checked in decimal arithmetic, on
+    two tasks of each setting. Limits are tested only if the discount to the power of the largest depth is below 1e-6.
+    """
+    statements = results.theory["statements"]
+    tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()
+    groups = by_name(results.on_theory)
+    overview = claim_tables.claims_overview(results.on_theory)
+    ratios = [f"{tightest[name]:.3g}" if tightest.get(name, 0) > 0 else "" for name in groups]
+    overview.insert(2, "least bound / measured", ratios)
+    overview.insert(0, "section", [group[0]["section"] for group in groups.values()])
+    return html.table(overview)
+
+
+@table
+def msve(results):
+    """MSVE on unseen tasks, at the shortest and the longest context, and on enumerated prompts. The setting
+    evaluation.claim_tasks is the number of these tasks in each trial. Columns: the mean over tasks with its standard
+    error over trials (the median over tasks), and the share of the total error that the worst hundredth of the tasks
+    contributes. The tasks are those of Figures 1, 5, 7 and 10. The methods TD and MC are the pretrained
+    Transformers. The method theta^TD is the Transformer with the paper's parameters and the best step size. One
+    constant is the mean observed reward over 1 - gamma. Its tuned form adds rewards of zero, and LSTD with pseudo-steps
+    adds steps from each state to all states equally; step size and numbers of additions are the best on other tasks.
+    """
+    over_tasks = results.metrics["over_tasks"]
+    lengths = over_tasks["context_length"]
+    ends = [lengths[lengths != ENUMERATED].min(), lengths.max(), ENUMERATED]
+    runs = results.metrics["weights"].groupby(CELL)["diverged_at"]
+    diverged = runs.agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
+    rows = []
+    for (method, env, states, depth), errors in over_tasks.groupby(["method", "env", "states", "depth"], sort=False):
+        is_cell = env != "any"
+        row = {"method": method, "env": env if is_cell else "", "states": states, "depth": str(depth or "")}
+        for length in dict.fromkeys(ends):
+            name = "enumerated" if length == ENUMERATED else f"{length} steps"
+            (error,) = errors[errors["context_length"] == length].to_dict("records")
+            row[f"mean (median), {name}"] = tables.mean_and_median(error)
+            row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
+        row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
+        rows.append(row)
+    return html.table(pd.DataFrame(rows))
+
+
+@table
+def thresholds(results):
+    """For each test whose threshold is one half, the number of cells in which it would hold at another threshold.
+
+    Tests that compare TD with MC are counted in settings instead of cells. The rank correlation of MSVE and
+    context length is compared with the negative square root of the threshold.
+    """
+    weights, mean_weights = results.metrics["weights"], results.metrics["mean_weights"]
+    lines = []
+    for threshold in THRESHOLDS:
+        # The rank correlation is compared with the negative square root.
+        compared = {
+            "msve_falls": -np.sqrt(threshold),
+            "pattern": threshold,
+            "same_pattern": threshold,
+            "same_noise": threshold,
+        }
+        counts = {name: _number_that_holds(results.on_experiments, name, bound) for name, bound in compared.items()}
+        counts = {name: said for name, said in counts.items() if said}
+        trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
+        full = has_pattern(mean_weights["raw_cosine"], threshold)
+        every = trials.groupby(CELL)["has"].all()
+        counts["pattern, full A"] = f"{full.sum()} of {len(full)}"
+        counts["pattern in every trial"] = f"{every.sum()} of {len(every)}"
+        lines.append({"threshold": threshold, **counts})
+    return html.table(pd.DataFrame(lines))
+
+
+def _number_that_holds(claims: list[dict], name: str, threshold: float) -> str:
+    """In how many settings a claim would hold with another threshold; empty if it is not made."""
+    group = [claim for claim in claims if claim["id"].split("/")[0] == name]
+    held = [
+        claim["low"] is not None
+        and verdict_by(claim["relation"], threshold, claim["value"], claim["low"], claim["high"]) == HOLDS
+        for claim in group
+    ]
+    return f"{sum(held)} of {len(held)}" if held else ""
+
+
+@table
+def readings(results):
+    """Our readings of what the paper leaves open. They are not statements of the paper."""
+    rows = settings_rows(results.settings["readings"], results.schema["properties"]["readings"])
+    return html.table(pd.DataFrame(rows).drop(columns="paper"))
+
+
+@table
+def settings(results):
+    """The hyperparameters of this run."""
+    without_readings = {key: value for key, value in results.settings.items() if key != "readings"}
+    return html.table(pd.DataFrame(settings_rows(without_readings, results.schema)))
+
+
+@table
+def audit(results):
+    """Both engines train the first seed of each cell on its first tasks. The table shows the largest difference between
+    their entries of u and A at the snapshots in this part of the run, divided by the largest entry; "tasks" is the
+    number of tasks at the last of these snapshots. The evaluation difference compares the MSVE that is computed from
+    averages over the context with the MSVE that is computed from whole prompts. A difference above the tolerance stops
+    the run.
+    """
+    return html.table(results.metrics["audit"])
+
+
+@table
+def studies(results):
+    """Each study has a page, once its command has run."""
+    items = [_study(readme, results.folder) for readme in sorted(PROJECT.glob("studies/*/README.md"))]
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _study(readme: Path, folder: Path) -> str:
+    """Links to a study's page, which exists after a run of the study, and to its README, as an item of a list."""
+    title = re.search("^# (.*)\n", load_text(readme), re.MULTILINE)[1]
+    name, beside = readme.parent.name, os.path.relpath(readme, folder)
+    return (
+        f'<li>{html.text(title)}: <a class="file" href="{name}/{name}.html">page</a> of <code>make {name}</code>,'
+        f' <a class="file" href="{beside}">README</a></li>'
+    )
