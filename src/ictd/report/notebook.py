@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from ictd.report import html
 from ictd.report.html import Markup, anchor, banner, fold, save, text, without_dead_links
+from ictd.report.markdown import as_html
 from ictd.storage import load_text, save_text
 
 # Seconds that a busy machine may take to answer.
@@ -161,25 +162,8 @@ class Shown:
             f' <a class="file" href="{beside}">README</a></li>'
         )
 
-    def document(self, path: str) -> "Markdown":
+    def document(self, path: str) -> Markup:
         """A page of the documentation in a fold with its title; links to figures replace its images."""
-        page = Path(path).read_text(encoding="utf-8")
-        page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", page)
+        page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", load_text(Path(path)))
         title = re.search("^# (.*)\n", page, re.MULTILINE)
-        # Every second block is code, whose comments are no headings.
-        blocks = re.split("(^```.*?^```)", page.replace(title[0], "", 1), flags=re.DOTALL | re.MULTILINE)
-        blocks[::2] = [re.sub("^#{2,4} (.*)", _heading, block, flags=re.MULTILINE) for block in blocks[::2]]
-        return Markdown(f"<details><summary>{text(title[1])}</summary>\n\n{''.join(blocks)}\n\n</details>\n\n")
-
-
-def _heading(heading: re.Match) -> str:
-    """A heading of the documentation, with the id that GitHub gives it, so that links to the heading work."""
-    name = re.sub(r"<.*?>|[^\w -]", "", heading[1].lower()).replace(" ", "-")
-    return f'#### <a id="{name}"></a>{heading[1]}'
-
-
-class Markdown(str):
-    """Markdown, as the output of a notebook's cell."""
-
-    def _repr_markdown_(self) -> str:
-        return self
+        return self.fold(title[1], as_html(page.replace(title[0], "", 1), "--shift-heading-level-by=2"))

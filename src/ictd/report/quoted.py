@@ -178,4 +178,4 @@ def mean_and_median(error: dict) -> str:
 
 def _marked(text: str) -> str:
     """A text for Markdown."""
-    return text.replace("theta^TD", "θ<sup>TD</sup>").replace("|", "\\|")
+    return text.replace("theta^TD", r"$\theta^{\mathrm{TD}}$").replace("|", "\\|")

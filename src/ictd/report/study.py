@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-import mistune
 import pandas as pd
 
 from ictd.report import html
 from ictd.report.claim import as_records, claim, statements_in
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.figures import style
+from ictd.report.markdown import as_html
 from ictd.report.numbers import ABSENT, fill, quoted
 from ictd.report.registry import title_and_caption
 from ictd.storage import load_text, save_json, save_table
 
 __all__ = ["claim", "figure", "numbers", "table"]
-
-MARKDOWN = mistune.create_markdown(escape=False, plugins=["table"])
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,8 @@ def body(
     """The page as HTML; its parameters are those of ``main``, and the records of the claims."""
     # The numbers as written to files.
     found, frames = quoted(folder, f"{study}.")
-    text = MARKDOWN(fill(readme, found, frames, ABSENT))
+    # Ids would keep headings out of the table of contents.
+    text = as_html(fill(readme, found, frames, ABSENT), extensions="-gfm_auto_identifiers")
     pictures = {}
     for item in shown:
         if item.kind == "figure":
