@@ -133,12 +133,13 @@ def test_parts_of_a_page(shown, tmp_path):
     assert "<summary>θ<sup>TD</sup> &amp; I</summary>\na\nb\n</details>" in shown.fold("theta^TD & I", "a", "b")
     assert "<summary>Θ<sup>looped</sup></summary>" in shown.fold("Theta^looped", "a")
     code = "```\n# a comment\n```"
-    text = f"# On A & B\n\ntext\n\n## The `part` & x<sup>A</sup>\n\n{code}\n\n![a picture](images/x.png) [b](../c.md)\n"
+    text = f"# On A & B\n\n$x_l$\n\n## The `part` & x\n\n{code}\n\n![a picture](images/x.png) [b](../c.md)\n"
     (tmp_path / "page.md").write_text(text)
-    document = shown.document(str(tmp_path / "page.md"))._repr_markdown_()
-    assert "<summary>On A &amp; B</summary>" in document and code in document
-    assert '#### <a id="the-part--xa"></a>The `part` & x<sup>A</sup>' in document
-    assert "[a picture](#x) [b](../c.md)" in document
+    document = shown.document(str(tmp_path / "page.md"))
+    assert "<summary>On A &amp; B</summary>" in document and "<pre><code># a comment</code></pre>" in document
+    assert '<h3 id="the-part--x">The <code>part</code> &amp; x</h3>' in document
+    assert "<msub><mi>x</mi><mi>l</mi></msub>" in document
+    assert '<a href="#x">a picture</a> <a href="../c.md">b</a>' in document
     (tmp_path / "studies/s").mkdir(parents=True)
     (tmp_path / "studies/s/README.md").write_text(text)
     study = shown.study(tmp_path / "studies/s/README.md")

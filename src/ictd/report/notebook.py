@@ -166,4 +166,4 @@ class Shown:
         """A page of the documentation in a fold with its title; links to figures replace its images."""
         page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", load_text(Path(path)))
         title = re.search("^# (.*)\n", page, re.MULTILINE)
-        return self.fold(title[1], as_html(page.replace(title[0], "", 1), "--shift-heading-level-by=2"))
+        return self.fold(title[1], as_html(page.replace(title[0], "", 1), "--shift-heading-level-by=1"))
