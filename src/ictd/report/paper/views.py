@@ -54,7 +54,7 @@ What does not hold:</p>
 <p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks of the main
 setting: the mean over tasks with its standard error over trials (the median over tasks). One constant is the mean
 observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the constant, are tuned on other tasks.</p>
-{html.table(means.assign(method=means["method"].map(html.Markup)))}"""
+{html.table(means)}"""
 
 
 @table
