@@ -60,9 +60,7 @@ class Page:
         """The text with the numbers, tables and figures of the results; figures that there are not are left out."""
         # Ids would keep headings out of the table of contents.
         text = as_html(self.written, extensions="-gfm_auto_identifiers")
-        shown = re.sub(
-            r'<p><img [^>]*?(\w+)\.png"[^>]*></p>', lambda image: self.figures.get(image[1], ""), text
-        )
+        shown = re.sub(r'<p><img [^>]*?(\w+)\.png"[^>]*></p>', lambda image: self.figures.get(image[1], ""), text)
         return Markup(EMPTY.sub("", shown))
 
     def verdicts(self) -> Markup:
