@@ -173,43 +173,35 @@ def pretrained_weights(results: Results, algo: str, updates: int) -> list[Number
     return numbers
 
 
-# 2. The MSVE of the pretrained Transformers, and of LSTD, on the paper's sampled prompts
+# 2. The MSVE of the pretrained Transformers, and of LSTD, on sampled prompts
 
 
-def unseen_tasks(results: Results, seed: int, size: int, steps: int, stream: str) -> Iterator[tuple]:
-    """Transitions, rewards and trajectories of unseen tasks: random draws."""
-    env, n = results.readings["evaluation_env"], results.states
+def unseen_tasks(results: Results, seed: int) -> Iterator[tuple]:
+    """Transitions, rewards and trajectories of the tasks that decide the claims: random draws."""
+    settings, env, n = results.settings["evaluation"], results.readings["evaluation_env"], results.states
     options = results.readings["env_options"].get(env, {})
-    tasks = ictd.sample_tasks(env, n, size, ictd.generator(seed, env, n, stream), **options)
-    paths = ictd.sample_paths(tasks, steps, ictd.generator(seed, env, n, f"{stream} contexts"))
+    tasks = ictd.sample_tasks(env, n, settings["claim_tasks"], ictd.generator(seed, env, n, "claims"), **options)
+    paths = ictd.sample_paths(tasks, max(settings["context_lengths"]), ictd.generator(seed, env, n, "claims contexts"))
     return zip(tasks.transition, tasks.reward, paths, strict=True)
 
 
-def sampled_errors(results: Results, lengths: list[int], size: int, stream: str) -> dict[tuple[str, int], np.ndarray]:
-    """MSVE (seeds, size) of each seed's Transformers and of LSTD on its unseen tasks, by method and context length."""
-    settings = results.settings["evaluation"]
+def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
+    """MSVE on the tasks that decide the claims: means over tasks (seeds,)."""
+    ridge, seeds = results.settings["evaluation"]["lstd_ridge"], range(results.settings["seeds"])
     weights = {algo: results.arrays(f"weights/{results.cell(algo)}.npz") for algo in results.algorithms}
-    methods = [*weights, "lstd"]
-    errors = {(method, m): np.zeros((results.settings["seeds"], size)) for method in methods for m in lengths}
-    for seed in range(results.settings["seeds"]):
-        tasks = unseen_tasks(results, seed, size, max(settings["context_lengths"]), stream)
-        for i, (p, r, path) in enumerate(tasks):
+    errors = {(method, m): [[] for _ in seeds] for method in [*weights, "lstd"] for m in lengths}
+    for seed in seeds:
+        for p, r, path in unseen_tasks(results, seed):
             for m in lengths:
                 steps = path[: m + 1], r[path[:m]], len(r)
-                estimates = {"lstd": naive.lstd(*steps, results.discount, settings["lstd_ridge"])}
+                estimates = {"lstd": naive.lstd(*steps, results.discount, ridge)}
                 context = naive.columns_of_steps(*steps, results.discount)
                 for algo, arrays in weights.items():
                     model = arrays["u"][seed], arrays["A"][seed], results.depth, results.scaled
                     estimates[algo] = transformer(context, *model)
                 for method, estimate in estimates.items():
-                    errors[method, m][seed, i] = msve(p, r, results.discount, estimate)
-    return errors
-
-
-def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
-    """MSVE on the tasks that decide the claims: means over tasks (seeds,)."""
+                    errors[method, m][seed].append(msve(p, r, results.discount, estimate))
     numbers = []
-    errors = sampled_errors(results, lengths, results.settings["evaluation"]["claim_tasks"], "claims")
     for (name, m), found in errors.items():
         if name == "lstd":
             rows = results.rows(UNSEEN_BASELINES, method=name, states=results.states, context_length=m)
@@ -217,7 +209,7 @@ def claim_tasks_msve(results: Results, lengths: list[int]) -> list[Number]:
             cell = {"algo": name, "env": results.env, "states": results.states, "depth": results.depth}
             rows = results.rows(UNSEEN_MSVE, context_length=m, **cell)
         stored = np.array([float(row["msve"]) for row in rows])
-        numbers.append(Number(f"{name}, {m} steps", found.mean(axis=1), stored))
+        numbers.append(Number(f"{name}, {m} steps", np.mean(found, axis=1), stored))
     return numbers
 
 

@@ -283,8 +283,14 @@ def ring(states, size, rng):
 DEFINED = {"boyan": ictd.mrp.boyan, "loop": ictd.mrp.loop, "dense": dense, "ring": ring}
 
 
-@pytest.mark.parametrize("relabelled", [False, True])
-@pytest.mark.parametrize(("environment", "states"), [(name, n) for name in DEFINED for n in (2, 4)])
+@pytest.mark.parametrize(
+    ("environment", "states", "relabelled"),
+    [
+        *((name, 4, relabelled) for name in DEFINED for relabelled in (False, True)),
+        ("boyan", 2, False),
+        ("ring", 2, False),
+    ],
+)
 def test_tasks_have_the_distribution_of_their_environment(v8, environment, states, relabelled):
     found = v8(
         "return unseenTasks({...DEFAULT_SETTINGS, environment, states, relabelled}, count)",
