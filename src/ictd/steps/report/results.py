@@ -93,7 +93,7 @@ def draw(results, drawn: list[Shown], folder: Path) -> None:
 
 
 def save_page(notebook: Path, parameters: dict, other_settings: str, page: Path) -> None:
-    """Write a page in one file with text and outputs of a notebook, without its code, and the executed notebook beside it.
+    """Write a page in one file with text and outputs of a notebook, without its code, and beside it the run notebook.
 
     The heading of the notebook is the title of the page.  Below the heading, ``banner`` names ``other_settings``.
     ValueError if there is no heading, if a cell fails, or if the page would load something.
