@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from ictd.report import html
 from ictd.report.claim import as_records
 from ictd.report.figures import style
-from ictd.report.html import banner, save, without_dead_links
 from ictd.report.part import Shown, decide, results_module, shown_in
 from ictd.storage import save_json, save_table, save_text
 
@@ -110,8 +110,9 @@ def save_page(notebook: Path, parameters: dict, other_settings: str, page: Path)
     heading = re.search("<h1.*?>(.*?)</h1>", body)
     if heading is None:
         raise ValueError(f"{notebook} has no heading of the first level; the title of the page is this heading.")
-    body = body.replace(heading[0], heading[0] + banner(other_settings), 1)
-    save(page, unescape(re.sub("<.*?>", "", heading[1])), without_dead_links(body))
+    body = body.replace(heading[0], heading[0] + html.banner(other_settings), 1)
+    title = unescape(re.sub("<.*?>", "", heading[1]))
+    save_text(page, html.page(title, html.without_dead_links(body)))
 
 
 @contextmanager
