@@ -28,7 +28,8 @@ include: "workflow/rules/report.smk"
 # The first rule of this file is the default target.
 rule all:
     input:
-        "<results>/manifest.json",
+        # Snakemake makes a removed file that no job needs only if it is named here.
+        expand("<results>/{file}", file=["manifest.json", *MANIFEST_FILES]),
     localrule: True
 
 

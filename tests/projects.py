@@ -101,7 +101,7 @@ def rules_of_paper() -> dict[str, tuple[str, str]]:
     for rule, block in re.findall(r"^use rule step as (\w+) with:\n((?:[ \t].*\n|\n)*)", text, re.MULTILINE):
         environment = re.search(r"\{ENVS\}/(\w+)\.yaml", block)
         step = re.search(r'options=step\(\s*"([\w.]+)"', block)
-        found[rule] = step[1] if step else "ictd.steps.report.results", environment[1] if environment else "figures"
+        found[rule] = step[1] if step else "ictd.steps.report.results", environment[1] if environment else "simulate"
     return found
 
 

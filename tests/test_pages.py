@@ -28,18 +28,18 @@ def page_of(folder: Path, *cells: str, other: str = "", x: int = 0) -> str:
     made = [kinds.get(text[0], nbformat.v4.new_code_cell)(text) for text in cells]
     made[cells.index(PARAMETERS)].metadata["tags"] = ["parameters"]
     kernel = {"name": "python3", "language": "python", "display_name": "Python"}
-    nbformat.write(nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), folder / "n.ipynb")
-    save_page(folder / "n.ipynb", {"x": x}, other, folder / "done.ipynb", folder / "n.html")
+    nbformat.write(nbformat.v4.new_notebook(cells=made, metadata={"kernelspec": kernel}), folder / "notebook.ipynb")
+    save_page(folder / "notebook.ipynb", {"x": x}, other, folder / "n.html")
     return (folder / "n.html").read_text()
 
 
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("'no heading'", r"n\.ipynb has no heading of the first level; the title"),
-        ("1 / x", r"n\.ipynb, cell 3: ZeroDivisionError: division by zero\.$"),
-        ("import os; os._exit(1)", r"n\.ipynb: Kernel died; run snakemake again\.$"),
-        (LOADING, r"n\.ipynb loads 'https://x\.org/0\.png'; the report must"),
+        ("'no heading'", r"notebook\.ipynb has no heading of the first level; the title"),
+        ("1 / x", r"notebook\.ipynb, cell 3: ZeroDivisionError: division by zero\.$"),
+        ("import os; os._exit(1)", r"notebook\.ipynb: Kernel died; run snakemake again\.$"),
+        (LOADING, r"notebook\.ipynb loads 'https://x\.org/0\.png'; the report must"),
     ],
 )
 def test_a_notebook_that_fails_or_loads_something_makes_no_page(tmp_path, cell, words):

@@ -13,31 +13,8 @@ from ictd.report.claim import Trials
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from studies.emergence import symmetry_results
-from studies.emergence.symmetry_results import (  # noqa: F401 (claims, tables, figure and numbers of this study)
-    constants,
-    courses,
-    depths_and_discounts,
-    different_tasks,
-    enough_tasks,
-    expanding_constants,
-    fluctuations,
-    functions,
-    identities,
-    lost_order,
-    mean_outside,
-    msve_on_both,
-    only_its_depth,
-    order,
-    other_matrices,
-    prediction,
-    quoted,
-    rates_and_batches,
-    softmax_attention,
-    steps,
-    two_numbers,
-    weights,
-)
 
+MODULES = [symmetry_results]
 # Sets of weights in the table of minimisers, with their names for readers.
 SETS = {"1": "step size", "2": "two numbers", "4": "four", "8": "eight", "family": "family", "all": "all weights"}
 # Descents do not distinguish smaller errors.

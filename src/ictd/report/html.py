@@ -8,7 +8,6 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from ictd.report.verdicts import VERDICTS, words
-from ictd.storage import save_text
 
 # A text that begins with a verdict.
 VERDICT = "|".join(VERDICTS)
@@ -166,8 +165,3 @@ def banner(other_settings: str) -> str:
         '\n<p class="banner"><b>This run has other settings than the study\'s own.</b> All numbers, verdicts and counts'
         f" on this page are those of this run. Other settings: {text(other_settings)}.</p>\n"
     )
-
-
-def save(path: Path, title: str, body: str) -> None:
-    """Write a page."""
-    save_text(path, page(title, body))

@@ -1,5 +1,6 @@
 """Tables that only the report of the paper's part shows, as HTML."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -14,7 +15,6 @@ from ictd.report import claim_tables, html
 from ictd.report.claim import has_pattern
 from ictd.report.paper import sentence_tables, tables
 from ictd.report.paper.sentences import counted, in_one_sentence
-from ictd.report.paper.settings import difference_from_paper, settings_rows
 from ictd.report.part import table
 from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by
 from ictd.storage import load_text
@@ -201,4 +201,40 @@ def _study(readme: Path, folder: Path) -> str:
     return (
         f'<li>{html.text(title)}: <a class="file" href="{name}/{name}.html">page</a> of <code>make {name}</code>,'
         f' <a class="file" href="{beside}">README</a></li>'
+    )
+
+
+def settings_rows(settings: dict, schema: dict, section: str = "") -> list[dict]:
+    """Tabulate settings.
+
+    Parameters
+    ----------
+    settings : dict, values by configuration key
+    schema : dict, the JSON schema of these settings
+    section : str, what precedes the names of nested keys
+
+    Returns
+    -------
+    list of dicts with key, value, the paper's value, and meaning
+    """
+    rows = []
+    for key, value in settings.items():
+        entry = schema["properties"][key]
+        if "properties" in entry:
+            rows += settings_rows(value, entry, f"{section}{key}.")
+        else:
+            text = value if isinstance(value, str) else json.dumps(value)
+            paper = json.dumps(entry["paper"]) if "paper" in entry else ""
+            rows.append({"key": section + key, "value": text, "paper": paper, "meaning": entry["description"]})
+    return rows
+
+
+def difference_from_paper(settings: dict, schema: dict) -> str:
+    """A sentence that names the settings that differ from the paper's."""
+    other = [row["key"] for row in settings_rows(settings, schema) if row["paper"] not in ("", row["value"])]
+    if not other:
+        return "The settings of this run are the paper's."
+    return (
+        f"The settings of this run are not the paper's: {', '.join(other)}. Its verdicts are on this run, not on the"
+        " paper; docs/results.md has those at the paper's settings."
     )

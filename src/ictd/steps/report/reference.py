@@ -23,8 +23,12 @@ def main(results: Path, output: Path) -> None:
 
 def settings_of(results: Path) -> dict[str, dict]:
     """Settings of the paper's part, and of each study that has run."""
-    files = {part: results / f"options/results/{part}.json" for part in parts(results)}
-    return {part: load_json(path)["options"]["settings"] for part, path in files.items()}
+    settings = {
+        part: load_json(results / f"options/results/{part}.json")["options"]["settings"]
+        for part in parts(results)
+        if part != PAPER
+    }
+    return {PAPER: load_json(results / "manifest.json")["settings"]} | settings
 
 
 def parts(results: Path) -> dict[str, Path]:

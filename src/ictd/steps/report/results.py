@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from ictd.report import html
 from ictd.report.claim import as_records
 from ictd.report.figures import style
-from ictd.report.html import banner, save, without_dead_links
 from ictd.report.part import Shown, decide, results_module, shown_in
 from ictd.storage import save_json, save_table, save_text
 
@@ -32,12 +32,6 @@ def main(
     documents: list[Path],
     files: list[Path],
     folder: Path,
-    claims: Path,
-    numbers: Path,
-    tables: Path,
-    figures: Path,
-    captions: Path,
-    executed: Path,
     page: Path,
 ) -> None:
     """Decide the claims of a part, write its numbers, tables and figures, and run the notebook, which makes its page.
@@ -51,45 +45,43 @@ def main(
     notebook : Path
     text, documents : Paths of the part's text and of pages of the documentation, for ``ictd.report.page.Page``
     files : list of Path, the results of the part's steps
-    folder : Path of the part's results
-    claims, numbers, tables, figures : Paths of what is made
-    captions : Path of a template with the captions of the figures, for Snakemake's report
-    executed, page : Paths of the executed notebook and of the page
+    folder : Path of the part's results, also of those that are made
+    page : Path
     """
-    save_results(part, folder, settings, texts, claims, numbers, tables, figures, captions)
+    save_results(part, folder, settings, texts)
     parameters = {"part": part, "folder": f"{folder}", "settings": settings, "texts": [*map(str, texts)]}
     parameters |= {"text": f"{text}", "documents": [*map(str, documents)]}
-    save_page(notebook, parameters, other_settings, executed, page)
+    save_page(notebook, parameters, other_settings, page)
 
 
-def save_results(
-    part: str, folder: Path, settings: dict, texts: list[Path], claims: Path, numbers: Path, tables: Path,
-    figures: Path, captions: Path,
-) -> None:  # fmt: skip
-    """Decide claims, and write numbers, tables, figures as PNG and SVG, and captions."""
+def save_results(part: str, folder: Path, settings: dict, texts: list[Path]) -> None:
+    """Decide claims, and write numbers, tables, figures as PNG and SVG, and their captions for Snakemake's report."""
     module = results_module(part)
     results = module.load(folder, settings, *texts)
     # The other functions may read the claims.
-    save_json(claims, as_records(decide(module, results)))
+    save_json(folder / "claims.json", as_records(decide(module, results)))
     others = module.files(results) if hasattr(module, "files") else {}
     for name, content in others.items():
         save_json(folder / name, content)
     found = {name: value for one in shown_in(module, "numbers") for name, value in one.make(results).items()}
-    save_table(numbers, {"name": [*found], "value": [*found.values()]})
+    save_table(folder / "numbers.csv", {"name": [*found], "value": [*found.values()]})
+    for name in ("tables", "figures"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
     for table in shown_in(module, "table"):
         made = table.make(results)
         if isinstance(made, pd.DataFrame):
-            save_table(tables / f"{table.name}.csv", made)
+            save_table(folder / f"tables/{table.name}.csv", made)
     drawn = shown_in(module, "figure")
     # Two processes, because by now the other jobs of the part have ended.
-    other = get_context("fork").Process(target=draw, args=(results, drawn[::2], figures))
+    other = get_context("fork").Process(target=draw, args=(results, drawn[::2], folder))
     other.start()
-    draw(results, drawn[1::2], figures)
+    draw(results, drawn[1::2], folder)
     other.join()
     if other.exitcode:
         raise ValueError("A figure was not drawn; the error is above.")
     said = json.dumps({figure.name: figure.caption for figure in drawn})
-    save_text(captions, f"{{% set captions = {said} %}}{{{{ captions[snakemake.wildcards.figure] }}}}\n")
+    template = f"{{% set captions = {said} %}}{{{{ captions[snakemake.wildcards.figure] }}}}\n"
+    save_text(folder / "captions.rst", template)
 
 
 def draw(results, drawn: list[Shown], folder: Path) -> None:
@@ -97,11 +89,11 @@ def draw(results, drawn: list[Shown], folder: Path) -> None:
     for figure in drawn:
         made = figure.make(results)
         if made is not None:
-            style.save(made, folder / f"{figure.name}.png")
+            style.save(made, folder / f"figures/{figure.name}.png")
 
 
-def save_page(notebook: Path, parameters: dict, other_settings: str, executed: Path, page: Path) -> None:
-    """Write the executed notebook, and a page in one file with its text and outputs, without its code.
+def save_page(notebook: Path, parameters: dict, other_settings: str, page: Path) -> None:
+    """Write a page in one file with text and outputs of a notebook, without its code, and beside it the run notebook.
 
     The heading of the notebook is the title of the page.  Below the heading, ``banner`` names ``other_settings``.
     ValueError if there is no heading, if a cell fails, or if the page would load something.
@@ -111,15 +103,16 @@ def save_page(notebook: Path, parameters: dict, other_settings: str, executed: P
     with private_jupyter():
         finished = execute(notebook, parameters)
         body = body_of(finished)
-    save_text(executed, nbformat.writes(finished))
+    save_text(page.with_suffix(".ipynb"), nbformat.writes(finished))
     loaded = re.findall(r"""\ssrc\s*=\s*["'](?!data:)([^"']+)""", body)
     if loaded:
         raise ValueError(f"{notebook} loads {loaded[0]!r}; the report must carry all that it shows.")
     heading = re.search("<h1.*?>(.*?)</h1>", body)
     if heading is None:
         raise ValueError(f"{notebook} has no heading of the first level; the title of the page is this heading.")
-    body = body.replace(heading[0], heading[0] + banner(other_settings), 1)
-    save(page, unescape(re.sub("<.*?>", "", heading[1])), without_dead_links(body))
+    body = body.replace(heading[0], heading[0] + html.banner(other_settings), 1)
+    title = unescape(re.sub("<.*?>", "", heading[1]))
+    save_text(page, html.page(title, html.without_dead_links(body)))
 
 
 @contextmanager
