@@ -1,11 +1,17 @@
-"""Examples in Markdown pages: Python blocks, each with its expected output in the text block below it."""
+"""Examples in Markdown pages: Python blocks, each with its expected output in the text block below it; formulas."""
 
+import html
 import io
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
+from ictd.report.markdown import as_html
+
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+# A formula with the characters before and after it.
+FORMULA = re.compile(r"(?<=(.))(\$\$.+?\$\$|\$[^$]+\$)(?=(.))", re.DOTALL)
 NUMBER = r"-?\d+(?:\.\d*)?"
 
 
@@ -38,3 +44,16 @@ def without_numbers(text: str) -> str:
 
 def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(NUMBER, text)]
+
+
+def broken_formulas(page: str) -> list[str]:
+    """Formulas that the code host does not show: it reads the page as Markdown first, and then the formulas."""
+    page = CODE.sub("", page)
+    shown = html.unescape(as_html(page, extensions="-tex_math_dollars-tex_math_gfm"))
+    return [
+        formula
+        for before, formula, after in FORMULA.findall(f" {page} ")
+        if formula not in shown
+        or not re.fullmatch(r"[\s(|][\s),.:;?|]", before + after)
+        or re.search(r"\S<|<\S|[^$]\n+[^$]", formula)
+    ]

@@ -16,7 +16,7 @@ from ictd.pipeline.provenance import PACKAGES, module_path
 RUNNER = imported_modules("ictd.pipeline.runner")
 GROUPS = load_yaml(ROOT / "envs/groups.yaml")["groups"]
 LOCK = "".join((ROOT / f"envs/{name}.txt").read_text() for name in ("installer", "requirements", "torch"))
-PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow", "llvmlite": "numba"}
+PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow", "llvmlite": "numba", "pypandoc": "pypandoc-binary"}
 
 
 def third_party(module: str) -> set[str]:

@@ -185,6 +185,7 @@ def test_what_the_text_does_not_name_is_shown_at_the_end(page):
     assert re.findall('<figure id="(.*?)">', page.other_figures()) == ["y"]
     tables = page.other_tables()
     assert re.findall("<summary>(.*?)</summary>", tables) == ["rows", "settings"] and ">7</td>" in tables
-    document = page.documentation()._repr_markdown_()
-    assert "<summary>On A &amp; B</summary>" in document and "```\n# a comment\n```" in document
-    assert '#### <a id="the-part"></a>The `part`' in document and "[a](#x) [b](../c.md)" in document
+    document = page.documentation()
+    assert "<summary>On A &amp; B</summary>" in document and "<pre><code># a comment</code></pre>" in document
+    assert '<h3 id="the-part">The <code>part</code></h3>' in document
+    assert '<a href="#x">a</a> <a href="../c.md">b</a>' in document

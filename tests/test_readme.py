@@ -1,18 +1,20 @@
 """README and the pages in docs/: links lead somewhere, names and numbers are right, examples run."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from pages import code_blocks
+from pages import broken_formulas, code_blocks
 from projects import ROOT, STUDIES, rules_of_paper
 
 import ictd
 from ictd import mrp
 from ictd.pipeline.config import load_yaml
 from ictd.pipeline.provenance import module_path
+from ictd.report.markdown import as_html
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "studies/README.md"]
 # All documents of the repository; hidden folders and results are not part of it.
@@ -32,11 +34,10 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
 
 
-def anchors(page: Path) -> set[str]:
+@cache
+def anchors(page: Path) -> list[str]:
     """Names that the headings of a page have on GitHub."""
-    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    plain = (re.sub(r"<[^>]*>|[^\w\s-]", "", heading) for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
-    return {heading.lower().replace(" ", "-") for heading in plain}
+    return re.findall(r'<h\d id="(.*?)"', as_html(page.read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
@@ -49,6 +50,30 @@ def test_links_have_existing_targets(page):
             file = page.parent / path if path else page
             assert file.exists(), target
             assert not anchor or anchor in anchors(file), target
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_code_host_shows_every_formula(page):
+    assert broken_formulas(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        r"$\|x\|$",
+        r"$\mathrm{T}_l=\sum_{l}x$",
+        "$a*b$ and $c*d$",
+        "$a<b$",
+        "$a\nb$",
+        "the $n$-th",
+        "*$x$ is*",
+        "[$x$](y.md)",
+        "$[a](b)$",
+        "| a |\n|---|\n| $x|y$ |",
+    ],
+)
+def test_formulas_that_the_code_host_breaks(broken):
+    assert broken_formulas(broken) and not broken_formulas("In ($x_l$), $y < 1$ and `$z`:\n\n$$\nx,y\n$$\n")
 
 
 def test_the_readme_links_to_every_page():

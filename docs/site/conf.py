@@ -2,13 +2,12 @@
 
 import os
 import re
-import sys
 from pathlib import Path
 
-import ictd
+from docutils.nodes import SkipNode
+from docutils.utils.math.latex2mathml import tex2mathml
 
-sys.path.append(str(Path(__file__).parent))
-from latex import to_latex
+import ictd
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / os.environ["RESULTS"]
@@ -16,7 +15,7 @@ STUDIES = sorted(path.parent.name for path in ROOT.glob("studies/*/README.md"))
 
 project = "ictd"
 version = release = ictd.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/site/api.rst", "studies/README.md", "studies/*/README.md"]
 html_theme = "furo"
@@ -24,6 +23,7 @@ html_title = "ictd"
 html_show_sourcelink = False
 html_show_copyright = False
 html_math_renderer = "mathml"
+myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -37,8 +37,6 @@ PAGES = {
 } | {f"{study}/{study}.html": f"Results of the study {study}" for study in STUDIES}
 SHOWN = {name: title for name, title in PAGES.items() if (RESULTS / name).exists()}
 html_extra_path = [str(RESULTS / name) for name in SHOWN]
-# A line of Markdown that is a formula: indented by four spaces, between empty lines.
-FORMULA = re.compile(r"(?<=\n\n) {4}(\S.*)\n(?=\n)")
 # The pages in the navigation, which README.md, read on other sites, does not list.
 NAVIGATION = """
 
@@ -56,23 +54,26 @@ LISTS = {
 }
 
 
-def set_formulas(app, what, name, obj, options, lines):
-    """Turn the indented blocks before the first section of a docstring, which are formulas, into equations."""
-    sections = (i for i, line in enumerate(lines) if line.startswith("---"))
-    first_section = next(sections, len(lines))
-    written = []
-    for i, line in enumerate(lines):
-        if i < first_section and line.startswith("    ") and not line.strip().startswith((">>>", "@", "def ")):
-            written += ["", ".. math::", "", f"   {to_latex(line)}", ""]
-        else:
-            written.append(line)
-    lines[:] = written
+def mathml(node, as_block):
+    """A formula as MathML, which browsers show without a script and without a network."""
+    # Docutils would write an apostrophe.
+    return tex2mathml(node.astext().replace("'", r"^{\prime}"), as_block=as_block)
+
+
+def write_formula(page, node):
+    """Write a formula in a line of text."""
+    page.body.append(mathml(node, as_block=False))
+    raise SkipNode
+
+
+def write_block(page, node):
+    """Write a formula on a line of its own."""
+    page.body.append(f'<div class="math">{mathml(node, as_block=True)}</div>')
+    raise SkipNode
 
 
 def read_page(app, name, source):
-    """Set the formulas of a page, link pages of results, and add these and the navigation to the first page."""
-    if app.env.doc2path(name).suffix == ".md":
-        source[0] = FORMULA.sub(lambda line: f"```{{math}}\n{to_latex(line[1])}\n```\n", source[0])
+    """Link pages of results, and add these and the navigation to the first page."""
     for page in SHOWN:
         link = f'<a href="{"../" * name.count("/")}{Path(page).name}">{page}</a>'
         source[0] = re.sub(f"`(results/)?{re.escape(page)}`", link, source[0])
@@ -83,6 +84,6 @@ def read_page(app, name, source):
 
 
 def setup(app):
-    """Set formulas before Napoleon reads the sections of docstrings."""
-    app.connect("autodoc-process-docstring", set_formulas, priority=400)
+    """Set formulas, and complete pages."""
+    app.add_html_math_renderer("mathml", (write_formula, None), (write_block, None))
     app.connect("source-read", read_page)

@@ -1,7 +1,7 @@
 """Attention of one's own: linear attention with any P and Q in torch, and a trainer for any module like it.
 
 A layer of TF_L maps a prompt Z = [X, q], with context columns X (D, m) and query columns q (D, k), to (section "Linear
-Attention", eq. (embedding evolution), here with several heads h)
+Attention", eq. (embedding evolution), here with several heads h) ::
 
     Z + (1/m) sum_h P_h X X' Q_h Z = T Z,    T = I + sum_h P_h G Q_h,    G = X X' / m.
 

@@ -44,7 +44,7 @@ Discounts = Annotated[ArrayLike, array("..., m", least=0, most=1)]
 class Context:
     """A context of m steps, through the matrix G of inner products of its columns z_t = [phi_t; phi_{t+1}; R_{t+1}].
 
-    Attention, batch TD and LSTD depend on nothing else.  The blocks of G = (1/m) sum_t z_t z_t' are
+    Attention, batch TD and LSTD depend on nothing else.  The blocks of G = (1/m) sum_t z_t z_t' are ::
 
         C = (1/m) sum_t phi_t phi_t',    D = (1/m) sum_t phi_t phi_{t+1}',    E = (1/m) sum_t phi_{t+1} phi_{t+1}',
         b = (1/m) sum_t R_{t+1} phi_t,    d = (1/m) sum_t R_{t+1} phi_{t+1},    reward_square = (1/m) sum_t R_{t+1}^2.

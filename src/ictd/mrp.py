@@ -1,7 +1,7 @@
 """Markov reward processes (MRPs), and the environments that random MRPs are drawn from.
 
 A task is an MRP (p, r) with n states and a discount gamma (section "Policy Evaluation").  Row s of ``transition`` is
-p(. | s), and ``reward[s]`` is r(s).  With the stationary distribution mu = mu p,
+p(. | s), and ``reward[s]`` is r(s).  With the stationary distribution mu = mu p, ::
 
     v = (I - gamma p)^{-1} r,    MSVE(w) = sum_s mu(s) (v(s) - w(s))^2.
 

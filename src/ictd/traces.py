@@ -1,7 +1,7 @@
 """TD(lambda) and LSTD(lambda): algorithms with eligibility traces, for episodes of any lengths.
 
 The steps of all episodes are given one after the other.  Step t leads from S_t to S_{t+1} with the reward R_{t+1} and
-the discount gamma_{t+1}, which is 0 if the step ends its episode.  Its TD error and its trace are
+the discount gamma_{t+1}, which is 0 if the step ends its episode.  Its TD error and its trace are ::
 
     delta_t = R_{t+1} + gamma_{t+1} w phi_{t+1} - w phi_t,    z_t = gamma_t lambda z_{t-1} + phi_t,
 

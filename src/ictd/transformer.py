@@ -1,6 +1,6 @@
 """The looped linear Transformer: its parameters, and its output as a function of the matrix G of a context.
 
-In the sparse space Theta^looped all layers share (section "Global Minimizer")
+In the sparse space Theta^looped all layers share (section "Global Minimizer") ::
 
     P = [0, 0; u, 1],    Q = [A, 0; 0, 0],
 
@@ -8,7 +8,7 @@ so the parameters are a row u and a block A.  theta^TD has u = 0 and A = [-I, I;
 
 A context of m columns [x_t; r_t] enters TF_L only through the blocks M = sum_t x_t x_t' / m and c = sum_t r_t x_t / m
 of its matrix G = [M, c; c', .] (``ictd.prompt``).  With attention divided by m, eq. (Yl dissection) summed over the
-context is
+context is ::
 
     k_0 = u M + c,    k_{l+1} = k_l (I + A M),    TF_L(s) = -(k_0 + ... + k_{L-1}) A[:, s],
 
@@ -17,7 +17,7 @@ division, G is m times as large.  ``transformer_output`` has TF_L as the paper w
 prompts, with any P and Q.
 
 With d features in place of n one-hot ones, u is (2d,) and A is (2d, 2d).  The estimate is linear in the features of the
-query state:
+query state::
 
     w = -(k_0 + ... + k_{L-1}) A[:, :d],    TF_L(s) = w phi(s).
 """

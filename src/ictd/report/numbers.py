@@ -82,10 +82,10 @@ def as_markdown(frame: pd.DataFrame) -> str:
 
 
 def _cell(value) -> str:
-    """A value as a cell of a table."""
+    """A value as a cell of a table; the symbol that texts write as theta^TD is a formula."""
     if isinstance(value, float):
         return "" if np.isnan(value) else f"{value:.3g}"
-    return str(value)
+    return str(value).replace("theta^TD", r"$\theta^{\mathrm{TD}}$").replace("|", r"\|")
 
 
 def load_numbers(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:

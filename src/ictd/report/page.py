@@ -3,17 +3,16 @@
 import re
 from pathlib import Path
 
-import mistune
 import pandas as pd
 
 from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import Markup, fold
+from ictd.report.markdown import as_html
 from ictd.report.numbers import ABSENT, fill, quoted
 from ictd.report.part import PAPER, results_module, shown_in
 from ictd.storage import load_json, load_text
 
-MARKDOWN = mistune.create_markdown(escape=False, plugins=["table"])
 # A fold without content.
 EMPTY = re.compile(r"<details><summary>[^<]*</summary>\s*</details>\n*")
 
@@ -59,9 +58,10 @@ class Page:
 
     def text(self) -> Markup:
         """The text with the numbers, tables and figures of the results; figures that there are not are left out."""
-        shown = re.sub(
-            r'<p><img [^>]*?(\w+)\.png"[^>]*></p>', lambda image: self.figures.get(image[1], ""), MARKDOWN(self.written)
-        )
+        # Ids would keep headings out of the table of contents.
+        body = as_html(self.written, extensions="-gfm_auto_identifiers")
+        image = r'<p><img [^>]*?(\w+)\.png"[^>]*></p>'
+        shown = re.sub(image, lambda found: self.figures.get(found[1], ""), body)
         return Markup(EMPTY.sub("", shown))
 
     def verdicts(self) -> Markup:
@@ -78,30 +78,11 @@ class Page:
         others = {name: table for name, table in self.tables.items() if name not in self.named}
         return Markup("\n".join(fold(name.replace("_", " "), table) for name, table in others.items()))
 
-    def documentation(self) -> "Markdown":
-        """The documents."""
-        shown = "".join(map(self.document, self.documents))
-        return Markdown(f"## Documentation\n\n{shown}" if shown else "")
-
-    def document(self, path: str) -> str:
-        """A page of the documentation in a fold with its title; links to figures replace its images."""
-        page = Path(path).read_text(encoding="utf-8")
-        page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", page)
-        title = re.search("^# (.*)\n", page, re.MULTILINE)
-        # Every second block is code, whose comments are no headings.
-        blocks = re.split("(^```.*?^```)", page.replace(title[0], "", 1), flags=re.DOTALL | re.MULTILINE)
-        blocks[::2] = [re.sub("^#{2,4} (.*)", _heading, block, flags=re.MULTILINE) for block in blocks[::2]]
-        return f"<details><summary>{html.text(title[1])}</summary>\n\n{''.join(blocks)}\n\n</details>\n\n"
-
-
-def _heading(heading: re.Match) -> str:
-    """A heading of the documentation, with the id that GitHub gives it, so that links to the heading work."""
-    name = re.sub(r"<.*?>|[^\w -]", "", heading[1].lower()).replace(" ", "-")
-    return f'#### <a id="{name}"></a>{heading[1]}'
-
-
-class Markdown(str):
-    """Markdown, as the output of a notebook's cell."""
-
-    def _repr_markdown_(self) -> str:
-        return self
+    def documentation(self) -> Markup:
+        """The documents, each in a fold with its title; links to figures replace their images."""
+        shown = []
+        for path in self.documents:
+            page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", load_text(Path(path)))
+            title = re.search("^# (.*)\n", page, re.MULTILINE)
+            shown.append(fold(title[1], as_html(page.replace(title[0], "", 1), "--shift-heading-level-by=1")))
+        return Markup("\n".join(["<h2>Documentation</h2>", *shown]) if shown else "")

@@ -74,9 +74,9 @@ def sentences(results):
         if sentence["kind"] == "claim":
             parts = [by_id[name] for name in sentence["parts"]]
             claim = closest(parts)
-            row = {"sentence": _marked(sentence["quote"]), "verdict": sentence["verdict"]}
+            row = {"sentence": sentence["quote"], "verdict": sentence["verdict"]}
             row["tests that hold"] = f"{holding(parts)} of {len(parts)}"
-            row["closest test"] = _marked(outcome(claim))
+            row["closest test"] = outcome(claim)
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -107,7 +107,7 @@ def beside(results):
     rows = []
     for name, group in by_name(results.on_experiments).items():
         if name in names:
-            row = {"test": _marked(group[0]["statement"]), "verdict": counts_in_words(group), "needs": needs(group[0])}
+            row = {"test": group[0]["statement"], "verdict": counts_in_words(group), "needs": needs(group[0])}
             finite = [claim for claim in group if claim["value"] is not None]
             for column, extreme in (("least", min), ("greatest", max)):
                 row[column] = measured(extreme(finite, key=lambda claim: claim["value"])) if finite else ""
@@ -125,7 +125,7 @@ def accuracy(results):
     shown = dict.fromkeys([lengths[0], min(lengths, key=lambda length: abs(length - lengths[-1] / 5)), lengths[-1]])
     means = []
     for method, errors in rows.groupby("method", sort=False):
-        row = {"method": _marked(words(method))}
+        row = {"method": words(method)}
         for length in shown:
             (error,) = rows_with(errors, context_length=length).to_dict("records")
             row[f"{length} steps"] = mean_and_median(error)
@@ -137,8 +137,3 @@ def mean_and_median(error: dict) -> str:
     """The mean with its standard error, which is 0 for a single trial, and the median, from a row of over_tasks."""
     spread = f" ± {error['standard_error']:.2g}" if error["standard_error"] else ""
     return f"{error['mean']:.3g}{spread} ({error['median']:.3g})"
-
-
-def _marked(text: str) -> str:
-    """A text for Markdown."""
-    return text.replace("theta^TD", "θ<sup>TD</sup>").replace("|", "\\|")

@@ -15,8 +15,8 @@ import pandas as pd
 import typst
 
 from ictd.pipeline.records import checked_records
+from ictd.report.markdown import as_typst
 from ictd.report.numbers import ABSENT, as_markdown, quoted
-from ictd.report.typst_markup import as_typst
 from ictd.storage import load_text, replacing
 
 NUMBER = re.compile(r'\bn\("([^":]+):([^"]+)"\)')
@@ -64,9 +64,13 @@ def main(
         value = found(numbers, name)
         return ABSENT if value in (None, "") else format(value, form)
 
+    def table(name: str) -> str:
+        frame = found(tables, name)
+        return ABSENT if frame is None else as_typst(as_markdown(frame))
+
     made = {
         "numbers": {f"{name}:{form}": number(name, form) for name, form in NUMBER.findall(text)},
-        "tables": {name: found(tables, name) or ABSENT for name in TABLE.findall(text)},
+        "tables": {name: table(name) for name in TABLE.findall(text)},
         "sections": {
             f"{page} {heading}": as_typst(_section(pages[page], heading)) for page, heading in SECTION.findall(text)
         },
@@ -88,13 +92,13 @@ def main(
 
 
 def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
-    """Numbers, and tables as Typst's markup, of the paper's part and of studies, by their names in pages."""
+    """Numbers and tables of the paper's part and of studies, by their names in pages."""
     numbers = _minutes(results / "benchmarks", studies)
     tables = {}
     for name in ["", *studies]:
         values, frames = quoted(results / name, f"{name}." if name else "")
         numbers |= values
-        tables |= {key: as_typst(as_markdown(frame)) for key, frame in frames.items()}
+        tables |= frames
     return numbers, tables
 
 
@@ -109,10 +113,10 @@ def _minutes(benchmarks: Path, studies: list[str]) -> dict[str, float]:
 
 
 def _section(page: str, heading: str) -> str:
-    """The text of a section of a page, without its heading."""
+    """The text of a section of a page, without its heading and its images."""
     level = re.search(rf"^(#+) {re.escape(heading)}$", page, re.MULTILINE)
     if not level:
         raise ValueError(f"the article asks for the section {heading!r}, which the page does not have.")
-    rest = page[level.end() :]
+    rest = re.sub(r"!\[.*?\]\(.*?\)", "", page[level.end() :])
     end = re.search(rf"^#{{1,{len(level[1])}}} ", rest, re.MULTILINE)
     return rest[: end.start()] if end else rest
