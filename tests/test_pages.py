@@ -169,7 +169,7 @@ def page(tmp_path, monkeypatch):
     (tmp_path / "claims.json").write_text("[]")
     (tmp_path / "text.md").write_text(TEXT)
     (tmp_path / "page.md").write_text(
-        "# On A & B\n\n$x_l$\n\n## The `part`\n\n```\n# a comment\n```\n\n![a](images/x.png) [b](../c.md)\n"
+        "# On A & B\n\n## The `part`\n\n```\n# a comment\n```\n\n![a](images/x.png) [b](../c.md)\n"
     )
     return Page("paper", str(tmp_path), {"x": [5]}, [], str(tmp_path / "text.md"), [str(tmp_path / "page.md")])
 
@@ -188,5 +188,4 @@ def test_what_the_text_does_not_name_is_shown_at_the_end(page):
     document = page.documentation()
     assert "<summary>On A &amp; B</summary>" in document and "<pre><code># a comment</code></pre>" in document
     assert '<h3 id="the-part">The <code>part</code></h3>' in document
-    assert "<msub><mi>x</mi><mi>l</mi></msub>" in document
     assert '<a href="#x">a</a> <a href="../c.md">b</a>' in document

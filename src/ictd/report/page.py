@@ -59,8 +59,9 @@ class Page:
     def text(self) -> Markup:
         """The text with the numbers, tables and figures of the results; figures that there are not are left out."""
         # Ids would keep headings out of the table of contents.
-        text = as_html(self.written, extensions="-gfm_auto_identifiers")
-        shown = re.sub(r'<p><img [^>]*?(\w+)\.png"[^>]*></p>', lambda image: self.figures.get(image[1], ""), text)
+        body = as_html(self.written, extensions="-gfm_auto_identifiers")
+        image = r'<p><img [^>]*?(\w+)\.png"[^>]*></p>'
+        shown = re.sub(image, lambda found: self.figures.get(found[1], ""), body)
         return Markup(EMPTY.sub("", shown))
 
     def verdicts(self) -> Markup:
@@ -78,12 +79,10 @@ class Page:
         return Markup("\n".join(fold(name.replace("_", " "), table) for name, table in others.items()))
 
     def documentation(self) -> Markup:
-        """The documents."""
-        shown = "".join(map(self.document, self.documents))
-        return Markup(f"<h2>Documentation</h2>\n{shown}" if shown else "")
-
-    def document(self, path: str) -> str:
-        """A page of the documentation in a fold with its title; links to figures replace its images."""
-        page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", load_text(Path(path)))
-        title = re.search("^# (.*)\n", page, re.MULTILINE)
-        return fold(title[1], as_html(page.replace(title[0], "", 1), "--shift-heading-level-by=1"))
+        """The documents, each in a fold with its title; links to figures replace their images."""
+        shown = []
+        for path in self.documents:
+            page = re.sub(r"!\[(.*?)\]\([^)]*?(\w+)\.png\)", r"[\1](#\2)", load_text(Path(path)))
+            title = re.search("^# (.*)\n", page, re.MULTILINE)
+            shown.append(fold(title[1], as_html(page.replace(title[0], "", 1), "--shift-heading-level-by=1")))
+        return Markup("\n".join(["<h2>Documentation</h2>", *shown]) if shown else "")

@@ -29,7 +29,6 @@ def summary(results):
     grid = cells(settings)
     algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
     on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
-    means = tables.accuracy.make(results)
     statements, proved = count(on_theory)
     numbers = {
         "looped linear Transformer": len(grid) * settings["seeds"],
@@ -54,7 +53,7 @@ What does not hold:</p>
 <p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks of the main
 setting: the mean over tasks with its standard error over trials (the median over tasks). One constant is the mean
 observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the constant, are tuned on other tasks.</p>
-{html.table(means)}"""
+{html.table(tables.accuracy.make(results))}"""
 
 
 @table
