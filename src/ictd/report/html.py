@@ -162,6 +162,6 @@ def banner(other_settings: str) -> str:
     if not other_settings:
         return ""
     return (
-        '\n<p class="banner"><b>This run has other settings than the project\'s own.</b> All numbers, verdicts and counts'
-        f" on this page are those of this run. Other settings: {text(other_settings)}.</p>\n"
+        '\n<p class="banner"><b>This run has other settings than the project\'s own.</b> All numbers, verdicts and'
+        f" counts on this page are those of this run. Other settings: {text(other_settings)}.</p>\n"
     )
