@@ -223,7 +223,7 @@ ENDS, DIVIDED = (
         ("f8", 0.999, True, ENDS),
         ("f8", 1.001, True, DIVIDED),
         ("f8", 0.999, False, DIVIDED),
-        (">f4", 1 - 5e-6, True, ENDS),
+        (">f4", 1 - 6e-7, True, ENDS),
         ("f4", 1 - 1e-7, True, "no warning"),
     ],
 )
@@ -296,3 +296,32 @@ def test_whole_numbers_may_be_their_bounds():
     for value in (1, 6):
         with pytest.raises(ValueError, match="give a whole number from 2 to 5"):
             check("k", value, {})
+
+
+@pytest.mark.parametrize(
+    ("row", "warned"),
+    [
+        ([0.2, 0.2, 0.2, 0.2, 0.099, 0.099], True),  # Rounding of six entries to three digits explains 0.003.
+        ([0.3, 0.698, 0, 0, 0, 0], False),
+        ([0.29985, 0.69965, 0, 0, 0, 0], False),
+        ([0.333, 0.666, 0, 0, 0, 0], True),
+        ([1 - 3e-7, 0, 0, 0, 0, 0], True),
+    ],
+)
+def test_a_rest_of_a_row_that_rounding_may_explain_is_named(row, warned):
+    table = np.array([row, *np.eye(6)[1:]])
+    table[1:, 0] = 0.5
+    table[1:] /= table[1:].sum(axis=1, keepdims=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        values = ictd.value_function(table, np.ones(6), 0.9, episodic=True)
+    np.testing.assert_allclose(values, np.linalg.solve(np.eye(6) - 0.9 * table, np.ones(6)))
+    assert [str(one.message)[:18] for one in caught] == ["a row of transitio"] * warned
+
+
+def test_labels_of_steps_in_another_order_are_refused():
+    states, rewards, following = (pandas.Series(column) for column in ([0, 1, 0, 1], [1.0, 2, 3, 0], [1, 0, 1, 1]))
+    ictd.Context.from_transitions(states, rewards, following, n=2)
+    for first, other in ((states[::-1], rewards), (states, rewards[::-1])):
+        with pytest.raises(ValueError, match=r"rewards has the labels .*; order both alike"):
+            ictd.Context.from_transitions(first, other, following, n=2)

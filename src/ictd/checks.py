@@ -43,6 +43,8 @@ Function = TypeVar("Function", bound=Callable)
 Class = TypeVar("Class", bound=type)
 # Largest deviation of a row sum from one that counts as rounding in float64, in float32, and to decimal digits.
 ROW_SUM_TOLERANCE, SINGLE, LARGEST_TOLERANCE = 1e-9, 2.5e-7, 1e-3 + 1e-9
+# A smaller rest of a row may come from rounding in float32 before a conversion.
+SMALL_END = 1e-6
 # Words of other libraries for arguments, and what to do where an argument has no place.
 WORDS = {
     "gamma": "discount",
@@ -296,13 +298,14 @@ def array(shape: str, finite: bool = True, least: float = -np.inf, most: float =
 def probabilities(shape: str, may_end: bool = False) -> Callable:
     """Make a validator that takes probability distributions along the last axis and returns them as float64.
 
-    Rows whose sums differ from one by at most ``LARGEST_TOLERANCE``, such as those of a CSV file, are divided by their
-    sums, with a warning unless rounding in float32 explains it.  Negative numbers that rounding explains become 0.
+    Rows whose sums differ from one by at most ``LARGEST_TOLERANCE``, or by what rounding of their entries to three or
+    more decimal digits explains, such as those of a CSV file, are divided by their sums, with a warning unless rounding
+    in float32 explains it.  Negative numbers that rounding explains become 0.
 
     If ``may_end`` is True, and the call has ``episodic=True``, rows may sum to less than one: the rest is the
-    probability that the episode ends.  A rest that is rounding in the type of the array is none.  A larger rest of at
-    most ``LARGEST_TOLERANCE`` is one, with a warning, because rounding to decimal digits may explain it.  In float16,
-    rounding is as large, so that such rows are refused.
+    probability that the episode ends.  A rest that is rounding in the type of the array is none.  A larger rest is one,
+    with a warning if rounding to decimal digits or in float32 may explain it.  In float16, rounding is as large, so
+    that such rows are refused.
     """
 
     def check(name, value, sizes):
@@ -313,18 +316,19 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
         sums = np.asarray(row_sums(rows))
         error = np.abs(sums - 1)
         off = error > ROW_SUM_TOLERANCE
+        explained = explained_by_rounding(rows) if off.any() else error
         if may_end and sizes.get("episodic"):
             if given.dtype.type is np.float16:
                 raise ValueError(f"{name} is of type float16, whose rounding looks like ends; give float32 or float64.")
             ends = 1 - sums > (SINGLE if given.dtype.type is np.float32 else ROW_SUM_TOLERANCE)
             off &= ~ends
-            small = sums[ends & (error <= LARGEST_TOLERANCE)]
+            small = sums[ends & ((error <= explained) | (error < SMALL_END))]
             if small.size:
                 words = "the rest counts as the end of an episode; if rows are rounded, divide them by their sums"
                 warnings.warn(f"a row of {name} sums to {small[0]:.10g}; {words}.", stacklevel=4)
         if not off.any():
             return rows
-        far = off & (error > LARGEST_TOLERANCE)
+        far = off & (error > np.maximum(LARGEST_TOLERANCE, explained))
         words = "sums to {}, not to one; correct the row, or divide it by its sum"
         if may_end and (sums[far][:1] < 1).any():
             words += "; if the rest ends an episode, give episodic=True, which environments cannot"
@@ -334,6 +338,16 @@ def probabilities(shape: str, may_end: bool = False) -> Callable:
         return rows / np.where(off, sums, 1)[..., None]
 
     return check
+
+
+def explained_by_rounding(rows: np.ndarray) -> np.ndarray:
+    """Largest deviations of row sums from one that rounding to 3 to 6 decimal digits explains; 0 for more digits."""
+    explained = np.zeros(rows.shape[:-1])
+    for digits in (6, 5, 4, 3):
+        multiples = rows * 10.0**digits
+        rounded = (np.abs(multiples - np.rint(multiples)) < 1e-6).all(axis=-1)
+        explained = np.where(rounded, 0.5 * (rows > 0).sum(axis=-1) / 10.0**digits + ROW_SUM_TOLERANCE, explained)
+    return explained
 
 
 # Types of arguments that many functions have.
@@ -393,7 +407,7 @@ def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> 
         asked = {"b": "truth values", "f": "real numbers", "i": "whole numbers; pandas.factorize numbers labels"}
         problem = f"is {abbreviated(value)} of type {converted.dtype}"
         raise ValueError(f"{name} {problem}; give an array of {asked[kinds[0]]}.")
-    if np.ma.is_masked(value):
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} is {abbreviated(value)} with masked entries; give an array without them.")
     _bind(name, converted.shape, shape, sizes)
     for table in value if isinstance(value, (list, tuple)) else [value]:
@@ -409,7 +423,9 @@ def _compare_labels(name: str, table: object, shape: str, sizes: dict) -> None:
 
     Labels of other axes may differ, such as those of the next steps, but not in their order alone.
     """
-    for letter, labels in zip(shape.split(", ")[::-1], map(list, getattr(table, "axes", [])[::-1]), strict=False):
+    # With next states, as many states, axis k, as steps, axis m.
+    letters = shape.replace("!", "").replace("k", "m").split(", ")
+    for letter, labels in zip(letters[::-1], map(list, getattr(table, "axes", [])[::-1]), strict=False):
         known = sizes.setdefault(f"labels of {letter}", labels)
         if labels != known and (letter == "n" or set(labels) == set(known)):
             raise ValueError(

@@ -591,7 +591,9 @@ def _drawn(
                 f"environment {name_of(env)!r} does not take the options {sorted(options)}: {str(error).rstrip('.')}."
             ) from None
         raise
-    except (StopIteration, LookupError, RuntimeError) as error:  # Such as the end of a list of tasks.
+    except (StopIteration, IndexError, RuntimeError) as error:  # Such as the end of a list of tasks.
+        if isinstance(error, RuntimeError) and not isinstance(error.__cause__, StopIteration):
+            raise
         raise ValueError(
             f"environment {name_of(env)!r} gave {before} tasks, and stopped by {error.__cause__ or error!r} when asked"
             f" for {size} more; give a function that can draw tasks without end, or ask for fewer."
