@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
-from functools import cache, cached_property
+from functools import cache
 from os.path import commonpath
 from pathlib import Path
 
@@ -186,15 +186,10 @@ class Steps:
     def _check_touched(self, path: str, content: dict) -> None:
         """Raise a ValueError if ``--touch`` would keep files that were made with other options."""
         results = Path(self.config["results"])
-        for name, record in self.records.items():
+        for name, record in load_records(results).items():
             digest = record["options"].get(os.path.relpath(path, results), "")
             if (results / name).exists() and digest not in ("", options_digest(content)):
                 raise ValueError(f"{results / name} was made with other options; --touch would keep it.")
-
-    @cached_property
-    def records(self) -> dict[str, dict]:
-        """The records of jobs."""
-        return load_records(Path(self.config["results"]))
 
     def check_times(self) -> None:
         """Wait until no job has ended in the future, because Snakemake compares times.

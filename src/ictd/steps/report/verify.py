@@ -54,14 +54,14 @@ def check_code(results: Path, records: dict[str, dict | None]) -> None:
 
 def check_settings(results: Path, settings: dict, wanted: dict) -> None:
     """Refuse results of other settings than those of the reference."""
-    other = [f"{part}.{key}" for part, values in settings.items() for key in differing(values, wanted.get(part, {}))]
+    other = [
+        f"{part}.{key}"
+        for part, values in settings.items()
+        for key in values
+        if values[key] != wanted.get(part, {}).get(key)
+    ]
     if other:
         raise ValueError(f"{results} was made with other settings than the reference ({', '.join(other)}).")
-
-
-def differing(settings: dict, wanted: dict) -> list[str]:
-    """Keys whose values differ."""
-    return [key for key in wanted | settings if settings.get(key) != wanted.get(key)]
 
 
 def check_files(results: Path, manifest: dict, wanted: dict) -> None:
