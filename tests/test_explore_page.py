@@ -12,6 +12,7 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.report import explore
+from ictd.storage import save_text
 
 without_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 # A run of a second.
@@ -23,7 +24,7 @@ RESULTS = "view.done && view.tested && view.curves && view.task && !view.testing
 def address(tmp_path_factory) -> str:
     """Address of the page, without settings."""
     path = tmp_path_factory.mktemp("explore") / "explore.html"
-    explore.main(path)
+    save_text(path, explore.in_one_file())
     return path.as_uri()
 
 
@@ -57,7 +58,7 @@ def press(browser, selector):
 
 
 def test_one_file_has_all_parts_and_loads_nothing(tmp_path):
-    explore.main(tmp_path / "explore.html")
+    save_text(tmp_path / "explore.html", explore.in_one_file())
     parts = {path.name for path in explore.FOLDER.glob("[!_p]*.*")} | {"page.css", "page.js", "plots.js"}
     named = re.findall(r"\{\{(.+?)\}\}", (explore.FOLDER / "page.html").read_text())
     assert len(named) == len(parts) and {*named} == parts
