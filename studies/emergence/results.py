@@ -128,11 +128,13 @@ def best_numbers(results):
 
     alpha and beta are those of two numbers, for attention divided by n.
     """
+    # Three digits of alpha and beta: a descent ends where its steps lower the error by less than a thousandth.
     keys = ["states", "discount", "depth"]
     rows = []
     for key, group in results["best_numbers"].groupby(keys):
         one, two = (rows_with(group, numbers=count) for count in (1, 2))
-        found = {"alpha": two["identity"].iloc[0], "beta": two["ones"].iloc[0]}
+        numbers = {"alpha": two["identity"].iloc[0], "beta": two["ones"].iloc[0]}
+        found = {name: float(f"{number:.3g}") for name, number in numbers.items()}
         means = {"MSVE of one": one["mean"].mean(), "MSVE of two": two["mean"].mean()}
         rows.append(dict(zip(keys, key, strict=True)) | found | means)
     return pd.DataFrame(rows)

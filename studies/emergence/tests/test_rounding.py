@@ -3,7 +3,7 @@
 import pytest
 from projects import FEW, ROOT, SMOKE, copy_project, snakemake
 
-from ictd.report import reference, verify
+from ictd.steps.report import reference, verify
 
 STUDY = ROOT / "studies/emergence/smoke.yaml"
 # Two threads for jobs that sum in torch or OpenBLAS; Snakemake sets the variables of a job by its threads.
