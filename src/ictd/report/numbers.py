@@ -187,8 +187,8 @@ def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float, ro
 
     Numbers may differ by ``tolerance``, relative to the reference, or by ``rounding``, and those of a claim by a
     thousandth of its interval, because searches end at different points.  A claim with a positive threshold below
-    ``tolerance`` bounds rounding errors, which differ between processors; of such a claim the verdicts are compared, and
-    not the values.
+    ``tolerance`` bounds rounding errors, which differ between processors; of such a claim the verdicts are compared,
+    and not the values.
     """
     both = found.merge(reference, "outer", on=COLUMNS[:-1], suffixes=("", "_wanted"), indicator=True)
     claims = {claim["id"]: claim for claim in _claims_of(reference)}
