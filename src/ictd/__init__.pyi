@@ -1,5 +1,6 @@
 """The public names, each with the module that defines it; ``__init__.py`` reads them from here."""
 
+from ictd.algorithms import register_algorithm as register_algorithm
 from ictd.attention import GramAttention as GramAttention
 from ictd.attention import pretrain_attention as pretrain_attention
 from ictd.baselines import batch_td as batch_td

@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ictd.algorithms import Targets
 from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, validate
 from ictd.extras import missing_extra
-from ictd.pretraining import Target, progress_bar, report_divergence, target_sums
+from ictd.pretraining import Target, own_targets, progress_bar, report_divergence
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.torch_twin import Adam
@@ -229,7 +230,10 @@ def pretrain_attention(
     ):
         expected = reward.shape[1:] if columns else reward.shape
         estimates = _estimates(module, given, expected).reshape(reward.shape)
-        errors = _errors(target, estimates.detach().cpu().double().numpy(), reward, batch, discount)
+        numbers = estimates.detach().cpu().double().numpy()
+        with np.errstate(all="ignore"):  # Trials may diverge.
+            made = own_targets(target, numbers, reward, batch, discount) if callable(target) else batch
+            errors = made.errors(numbers)
         # Adam descends, and the update ascends along the mean over tasks of (1/b) sum_t delta_t grad TF_L(S_t).
         weights = torch.from_numpy(-errors / tasks_per_update).to(estimates)
         gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
@@ -260,16 +264,17 @@ def _trained_parameters(module: torch.nn.Module, seeds: int) -> list[torch.Tenso
 
 def _updates(
     draws: list[Iterator[Block]], prompts_of: Callable, discount: float, tasks_per_update: int, like: torch.Tensor
-) -> Iterator[tuple[tuple[torch.Tensor, ...], np.ndarray, BatchStatistics]]:
-    """Arguments of the module, rewards (S, K, n) and batches of each update, with axes of S seeds and K tasks.
+) -> Iterator[tuple[tuple[torch.Tensor, ...], np.ndarray, Targets | BatchStatistics]]:
+    """Arguments of the module, rewards (S, K, n) and targets of each update, with axes of S seeds and K tasks.
 
-    ``draws`` has the blocks of each seed, ``prompts_of`` makes the arguments, and ``like`` has their type.
+    For targets that are a function of the estimates, the batches take the place of the targets.  ``draws`` has the
+    blocks of each seed, ``prompts_of`` makes the arguments, and ``like`` has their type.
     """
     for blocks in zip(*draws, strict=True):
         reward = np.stack([block.tasks.reward for block in blocks])  # (S, N, n)
-        batches = {
-            name: np.stack([getattr(block.batches, name) for block in blocks]) for name in vars(blocks[0].batches)
-        }
+        parts = [block.targets or block.batches for block in blocks]
+        arrays = [name for name, field in vars(parts[0]).items() if field is not None and name != "paths"]
+        fields = {name: np.stack([getattr(part, name) for part in parts]) for name in arrays}
         slices = [slice(first, first + tasks_per_update) for first in range(0, reward.shape[1], tasks_per_update)]
         for some, given in zip(slices, prompts_of(blocks, slices, discount), strict=True):
             tensors = (torch.tensor(array) for array in given)
@@ -277,7 +282,7 @@ def _updates(
             yield (
                 tuple(tensor.to(like if tensor.is_floating_point() else like.device) for tensor in tensors),
                 reward[own],
-                BatchStatistics.unchecked(**{name: batches[name][own] for name in batches}),
+                type(parts[0]).unchecked(**{name: array[own] for name, array in fields.items()}),
             )
 
 
@@ -320,15 +325,6 @@ def _estimates(module: torch.nn.Module, given: tuple[torch.Tensor, ...], shape: 
             " computes from the trained parameters."
         )
     return estimates
-
-
-def _errors(
-    target: str | Callable, estimates: np.ndarray, reward: np.ndarray, batch: BatchStatistics, discount: float
-) -> np.ndarray:
-    """Sums (S, K, n) of the errors delta_t over the visits to each state, divided by b."""
-    with np.errstate(all="ignore"):  # Trials may diverge.
-        sums = target_sums(target, estimates, reward, batch, discount)
-        return (sums - batch.visits * estimates) / batch.visits.sum(axis=-1, keepdims=True)
 
 
 def _clipped(gradient: Sequence[torch.Tensor], clip: float, seeds: int) -> list[torch.Tensor]:

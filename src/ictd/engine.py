@@ -23,8 +23,8 @@ For state weights e (n,), the gradient of sum_s e_s TF_L(s) = -g q with q = R e 
     lam_{L-1} = q,    lam_l = q + T lam_{l+1},
     d/dT = -sum_l h_l' lam_{l+1}',    d/dR = -g' e',    d/dh_0 = -lam_0'.
 
-Both algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient: e_s is 1/b times the sum of
-the errors delta_t over the visits to s (Algorithms 1 and 2).  The code stores -e, because Adam descends.
+Algorithms update along (1/b) sum_t delta_t grad TF_L(S_t), which is such a gradient: e_s is 1/b times the sum of the
+errors delta_t over the visits to s (``ictd.algorithms``).  The code stores -e, because Adam descends.
 
 With d features in place of n one-hot ones, the second kind of prompts has vectors of 2d numbers and R = A[:, :d].  The
 features Phi (n, d) of the query states enter only at the end: TF_L(s) = w phi(s) with w = -g R (d,), and in the
@@ -37,8 +37,8 @@ write out the product of a short row, which is faster than a call.
 
 import numpy as np
 
+from ictd.algorithms import Targets
 from ictd.kernels import LONGEST, kernel, size
-from ictd.sampling import BatchStatistics
 from ictd.small_matrices import UNROLLED, add_outer_products, add_vector_product
 from ictd.transformer import Weights
 
@@ -220,21 +220,18 @@ def read_out_adjoint(features, e, f):
 
 
 @kernel(noalias=True)
-def batch_errors(n, estimate, reward, visits, transitions, return_sums, bootstrap, discount, e):
-    """Fill e (n,) with -(1/b) times the sum of the errors delta_t over the visits to each state.
+def batch_errors(n, estimate, visits, sums, bootstrap, e):
+    """Fill e (n,) with -(sums + bootstrap V - visits V) / b, for estimates V, as in ``ictd.algorithms``.
 
-    The sign is minus because Adam descends, and the update ascends along (1/b) sum_t delta_t grad TF_L(S_t).  With
-    ``bootstrap`` (Algorithm 1) delta_t is the TD error, otherwise (Algorithm 2) the return minus the estimate.
+    The sign is minus because Adam descends, and the update ascends along (1/b) sum_t delta_t grad TF_L(S_t).
     """
     states = len(n)
     batch = 0.0
     for s in range(states):
         batch += visits[s]
-        target = return_sums[s]
-        if bootstrap:
-            target = visits[s] * reward[s]
-            for j in range(states):
-                target += discount * transitions[s, j] * estimate[j]
+        target = sums[s]
+        for j in range(states):
+            target += bootstrap[s, j] * estimate[j]
         e[s] = target - visits[s] * estimate[s]
     for s in range(states):
         e[s] /= -batch
@@ -265,8 +262,8 @@ def adam(parameter, gradient, mean, square, learning_rate, steps):
 
 @kernel(noalias=True)
 def train_block(
-    n, d, k, transition, M, c, features, reward, visits, transitions, return_sums, bootstrap, depth, discount, scale,
-    learning_rate, clip, parameter, mean, square, steps, estimates,
+    n, d, k, transition, M, c, features, reward, visits, sums, bootstrap, depth, discount, scale, learning_rate, clip,
+    parameter, mean, square, steps, estimates,
 ):  # fmt: skip
     """Make one update for each of N tasks; parameter, mean and square (2d + 4d^2,) change in place.
 
@@ -311,7 +308,7 @@ def train_block(
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
-        batch_errors(n, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
+        batch_errors(n, estimate, visits[i], sums[i], bootstrap[i], e)
         f = e if features is None else readout_e
         if features is not None:
             read_out_adjoint(features[i % len(features)], e, f)
@@ -337,7 +334,6 @@ class Engine:
     Parameters
     ----------
     weights : Weights of d features, u (2d,) and A (2d, 2d)
-    algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
     depth : int, number of layers L
     discount : float, gamma
     learning_rate : float, Adam's alpha
@@ -350,7 +346,6 @@ class Engine:
     def __init__(
         self,
         weights: Weights,
-        algo: str,
         depth: int,
         discount: float,
         learning_rate: float,
@@ -362,7 +357,6 @@ class Engine:
         self.mean = np.zeros_like(self.parameter)
         self.square = np.zeros_like(self.parameter)
         self.steps = 0
-        self.bootstrap = algo == "td"
         self.scale = 1 / weights.dimension if scaled else 1.0
         self.depth = depth
         self.discount = float(discount)
@@ -370,14 +364,14 @@ class Engine:
         self.clip = float(clip) or None
 
     def train(
-        self, reward: np.ndarray, batches: BatchStatistics, prompts: np.ndarray, queries: np.ndarray | None = None
+        self, reward: np.ndarray, targets: Targets, prompts: np.ndarray, queries: np.ndarray | None = None
     ) -> tuple[np.ndarray, int]:
         """Make one update for each task, in order, until an estimate is not finite.
 
         Parameters
         ----------
         reward : (N, n) array
-        batches : BatchStatistics of N tasks; ``BatchStatistics.unchecked`` allows shares in place of counts
+        targets : Targets of N tasks, of an algorithm
         prompts : (N, n, n) array of transitions, for enumerated prompts with one-hot features, or (N, 2d+1, 2d+1)
             array, ``Context.gram_matrix`` of N contexts
         queries : (N, n, d) array, or (n, d) for all tasks, optional
@@ -390,7 +384,7 @@ class Engine:
         updates : int, number of updates made
         """
         estimates = np.full_like(reward, np.nan)
-        batch = reward, batches.visits, batches.transitions, batches.return_sums
+        batch = reward, targets.visits, targets.sums, targets.bootstrap
         updates = self.train_block(prompts, queries, batch, estimates)
         self.steps += updates
         return estimates, updates
@@ -411,8 +405,8 @@ class Engine:
         if queries is not None:
             features = np.ascontiguousarray(queries).reshape(-1, len(n), len(d))
         return train_block(
-            n, d, k, transition, M, c, features, *batch, self.bootstrap, self.depth, self.discount, self.scale,
-            self.learning_rate, self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
+            n, d, k, transition, M, c, features, *batch, self.depth, self.discount, self.scale, self.learning_rate,
+            self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
 
     def estimates(self, G: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:

@@ -21,6 +21,7 @@ from typing import Annotated
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS, Targets
 from ictd.checks import (
     ArrayLike,
     Count,
@@ -53,8 +54,7 @@ from ictd.training_data import (
 from ictd.transformer import Model, Weights, initial_weights
 
 ENGINES = ("compiled", "torch")
-TARGETS = ("td", "mc", "values")
-Target = Annotated[str | Callable, function_or(choice(TARGETS))]
+Target = Annotated[str | Callable, function_or(choice(ALGORITHMS))]
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
 # A pretrained model is compared with zero on the first tasks, with contexts of these lengths unless pretraining had
@@ -103,7 +103,7 @@ class Divergence(ArithmeticError):
 def pretrain_history(
     tasks: Annotated[Tasks, instance(Tasks, reward="N, n")],
     batches: Annotated[BatchStatistics, instance(BatchStatistics, visits="N, n")],
-    algo: Annotated[str, choice(("td", "mc"))],
+    algo: Annotated[str, choice(ALGORITHMS)],
     depth: Count,
     discount: Discount,
     learning_rate: Positive,
@@ -118,7 +118,7 @@ def pretrain_history(
     ----------
     tasks : Tasks, N of them with n states, in the order of the updates
     batches : BatchStatistics of these tasks
-    algo : "td" (Algorithm 1) or "mc" (Algorithm 2)
+    algo : str, "td" (Algorithm 1), "mc" (Algorithm 2) or another registered algorithm (``register_algorithm``)
     depth : int, number of layers L
     discount : float, gamma in [0, 1), the one that the batches were drawn with
     learning_rate : float, Adam's alpha
@@ -152,9 +152,10 @@ def pretrain_history(
         from ictd.torch_twin import TorchEngine as make  # Importing torch takes seconds.
 
         prompts = EnumeratedPrompts().columns(tasks, discount)
-    run = make(start, algo, depth, discount, learning_rate, scaled)
+    run = make(start, depth, discount, learning_rate, scaled)
+    targets = ALGORITHMS[algo].targets(tasks, batches, discount)
     weights = _no_snapshots(len(stops), start.dimension)
-    estimates, done = _train_with_snapshots(run, (tasks.reward, batches, prompts, tasks.features), stops, weights)
+    estimates, done = _train_with_snapshots(run, (tasks.reward, targets, prompts, tasks.features), stops, weights)
     history = History(stops, weights, estimates)
     if done < len(tasks):
         raise Divergence(done + 1, history)
@@ -190,9 +191,10 @@ def pretrain(
     prompts : EnumeratedPrompts or SampledPrompts
         By default enumerated, as in the paper.
     target : str or function
-        "td" (Algorithm 1), "mc" (Algorithm 2), or "values", the true values.  A function f(estimate, reward,
-        next_estimate, discount) gets arrays that broadcast, and returns the target of each step.  The gradient of a
-        target is not taken.  An update with a function takes some ten times as long.
+        "td" (Algorithm 1), "mc" (Algorithm 2), "values" (the true values), "three_step_td", "td_lambda", or an
+        algorithm of one's own (``register_algorithm``).  A function f(estimate, reward, next_estimate, discount) gets
+        arrays that broadcast, and returns the target of each step, which need not be linear in the estimates.  The
+        gradient of a target is not taken.  An update with a function takes some ten times as long.
     updates : int, number of tasks
     seeds : int, or several of them
     learning_rate : float, Adam's alpha
@@ -240,7 +242,7 @@ def pretrain(
         for seed in seeds:
             place = seed, tasks.name, tasks.states
             start = initial_weights(tasks.dimension, initial_gain, generator(*place, "weights"))
-            engine = Engine(start, target if target == "td" else "mc", depth, discount, learning_rate, clip=clip)
+            engine = Engine(start, depth, discount, learning_rate, clip=clip)
             blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
             first = next(blocks)
             weights.append(_final_weights(engine, chain([first], blocks), target, discount, seed, bar.update))
@@ -287,7 +289,7 @@ def _final_weights(
         if callable(target):
             done = _train_towards(engine, block, target, discount)
         else:
-            part = block.tasks.reward, block.batches, block.prompts(discount), block.tasks.features
+            part = block.tasks.reward, block.targets, block.prompts(discount), block.tasks.features
             _, done = train_until_divergence(engine, *part)
         advance(len(block.tasks))
         if done < len(block.tasks):
@@ -302,45 +304,39 @@ def report_divergence(seed: int, update: int) -> None:
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
 
 
-def target_sums(
-    target: str | Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float
-) -> np.ndarray:
-    """Sums of the targets of the visits to each state.
+def own_targets(target: Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float):
+    """Targets of a function f(estimate, reward, next_estimate, discount), as numbers, without a bootstrap.
 
     Parameters
     ----------
-    target : "td", "mc", "values" or function, as in ``pretrain``
-    estimate : (..., n) array
-    reward : (..., n) array
-    batches : BatchStatistics with visits (..., n), transitions (..., n, n) and return_sums (..., n)
+    target : function, as in ``pretrain``
+    estimate, reward : (..., n) arrays
+    batches : BatchStatistics with visits (..., n) and transitions (..., n, n)
     discount : float, gamma
 
     Returns
     -------
-    sums : (..., n) array
+    Targets
     """
-    if target == "td":
-        return batches.visits * reward + discount * np.matvec(batches.transitions, estimate)
-    if callable(target):
-        # Targets (..., n, n) of the steps from each state to each state.
-        try:
-            targets = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
-        except TypeError as error:
-            raise ValueError(
-                f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount)."
-            ) from error
-        shape = batches.transitions.shape
-        try:
-            fits = np.broadcast_shapes(targets.shape, shape) == shape
-        except ValueError:
-            fits = False
-        if targets.dtype.kind not in "iuf" or not fits:
-            raise ValueError(
-                f"target returned an array of shape {targets.shape} and type {targets.dtype}; return real numbers"
-                f" that broadcast to {shape}."
-            )
-        return (batches.transitions * targets).sum(axis=-1)
-    return batches.return_sums
+    transitions = batches.transitions
+    # Targets (..., n, n) of the steps from each state to each state.
+    try:
+        made = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
+    except TypeError as error:
+        raise ValueError(
+            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount)."
+        ) from error
+    try:
+        fits = np.broadcast_shapes(made.shape, transitions.shape) == transitions.shape
+    except ValueError:
+        fits = False
+    if made.dtype.kind not in "iuf" or not fits:
+        raise ValueError(
+            f"target returned an array of shape {made.shape} and type {made.dtype}; return real numbers that broadcast"
+            f" to {transitions.shape}."
+        )
+    sums = (transitions * made).sum(axis=-1)
+    return Targets(batches.visits.astype(np.float64), sums, np.zeros(transitions.shape))
 
 
 def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
@@ -349,10 +345,9 @@ def _train_towards(engine: Engine, block: Block, target: Callable, discount: flo
     for i in range(len(reward)):
         one = slice(i, i + 1)
         queries = None if features is None else features[one]
-        batch = block.batches[one]
-        sums = target_sums(target, engine.estimates(G[one], queries), reward[one], batch, discount)
-        batch = BatchStatistics.unchecked(visits=batch.visits, transitions=batch.transitions, return_sums=sums)
-        _, done = train_until_divergence(engine, reward[one], batch, G[one], queries)
+        estimate = engine.estimates(G[one], queries)
+        targets = own_targets(target, estimate, reward[one], block.batches[one], discount)
+        _, done = train_until_divergence(engine, reward[one], targets, G[one], queries)
         if not done:
             return i
     return len(reward)

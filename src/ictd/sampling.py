@@ -32,8 +32,10 @@ class BatchStatistics(TaskArrays):
         Number of visits to each state among S_0, ..., S_{b-1}.
     transitions : (N, n, n) int array
         Number of occurrences of each pair (S_t, S_{t+1}), t = 0, ..., b-1.
-    return_sums : (N, n) array
+    return_sums : (N, n) array, optional
         Sum of the truncated returns from each state, one independent return for each visit.
+    paths : (N, b+1) int array, optional
+        The states S_0, ..., S_b.
 
     Raises
     ------
@@ -43,13 +45,18 @@ class BatchStatistics(TaskArrays):
 
     visits: Annotated[ArrayLike, integers("..., n", 0)]
     transitions: Annotated[ArrayLike, integers("..., n, n", 0)]
-    return_sums: Annotated[ArrayLike, array("..., n")]
+    return_sums: Annotated[ArrayLike, array("..., n")] | None = None
+    paths: Annotated[ArrayLike, integers("..., b+1", 0)] | None = None
 
     def __post_init__(self):
         self._validate()
         unequal = (row_sums(self.transitions.astype(np.int64)) != self.visits).any(axis=1)
         refuse("transitions", unequal, "has counts that do not add up to visits")
         refuse("visits", self.visits.sum(axis=1) == 0, "has no visits")
+        if self.paths is not None:
+            refuse("paths", self.paths >= self.visits.shape[1], f"is no state below {self.visits.shape[1]}")
+            batch_size = self.paths.shape[1] - 1
+            refuse("paths", self.visits.sum(axis=1) != batch_size, "has another number of steps than visits")
 
 
 @validate
@@ -84,16 +91,21 @@ def unroll(
     """
     _refuse_episodes(tasks, "pretraining takes tasks that never end")
     for_steps, for_returns = rng.spawn(2)
-    transitions = sample_transitions(tasks, batch_size, for_steps)
+    transitions, paths = sample_transitions(tasks, batch_size, for_steps)
     visits = visits_of(transitions)
-    return BatchStatistics(visits, transitions, sample_returns(tasks, visits, discount, rollout_steps, for_returns))
+    returns = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
+    return BatchStatistics(visits, transitions, returns, paths)
 
 
-def sample_transitions(tasks: Tasks, batch_size: int, rng: np.random.Generator) -> np.ndarray:
-    """Count the transitions (N, n, n) of b steps of each task, which ``sample_steps`` draws."""
+def sample_transitions(tasks: Tasks, batch_size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
+    """Count the transitions (N, n, n) of b steps of each task, which ``sample_steps`` draws.
+
+    The paths (N, b+1) come with them, or None if the tasks have a behaviour, whose steps form no trajectory.
+    """
     states, next_states = sample_steps(tasks, batch_size, rng)
     counts = transition_counts(states, next_states, np.full(len(tasks), batch_size), tasks.states)
-    return counts.astype(np.min_scalar_type(batch_size))
+    paths = None if tasks.behaviour is not None else np.concatenate([states, next_states[:, -1:]], axis=1)
+    return counts.astype(np.min_scalar_type(batch_size)), paths
 
 
 def visits_of(transitions: np.ndarray) -> np.ndarray:

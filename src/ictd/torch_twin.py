@@ -7,10 +7,10 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from ictd.algorithms import Targets
 from ictd.checks import Count, Flag, array, validate
 from ictd.extras import missing_extra
 from ictd.prompt import prompts_of
-from ictd.sampling import BatchStatistics
 from ictd.transformer import Model, Weights, transformer_output
 
 try:
@@ -133,22 +133,22 @@ class TorchEngine:
     Its state is that of the Transformer and of Adam.  Parameters are those of ``ictd.engine.Engine``, except ``clip``.
     """
 
-    def __init__(self, weights, algo, depth, discount, learning_rate, scaled):
+    def __init__(self, weights, depth, discount, learning_rate, scaled):
         torch.set_num_threads(1)  # The matrices are too small to share out.
         self.model = LinearTransformer(weights, depth, scaled)
         self.parameters = [*self.model.parameters()]
         self.adam = Adam(self.parameters, learning_rate)
-        self.algo, self.dimension, self.discount = algo, weights.dimension, discount
+        self.dimension = weights.dimension
 
     def train(
-        self, rewards: np.ndarray, batches: BatchStatistics, columns: np.ndarray, queries: np.ndarray | None = None
+        self, rewards: np.ndarray, targets: Targets, columns: np.ndarray, queries: np.ndarray | None = None
     ) -> tuple[np.ndarray, int]:
         """Make one update for each task, as ``ictd.engine.Engine.train``.
 
         Parameters
         ----------
         rewards : (N, n) array
-        batches : BatchStatistics of N tasks
+        targets : Targets of N tasks
         columns : (N, 2d+1, m) array, the context of each task
         queries : (N, n, d) array, features of the query states; one-hot by default
         """
@@ -159,7 +159,7 @@ class TorchEngine:
             estimates[i] = value.detach().numpy()
             if not np.isfinite(estimates[i]).all():
                 return estimates, i
-            loss = batch_loss(value, rewards[i], batches, i, self.algo, self.discount)
+            loss = batch_loss(value, targets, i)
             self.adam.step([*torch.autograd.grad(loss, self.parameters)])
         return estimates, len(rewards)
 
@@ -168,26 +168,12 @@ class TorchEngine:
         return Weights(self.model.u.detach().numpy(), self.model.A.detach().numpy())
 
 
-def batch_loss(
-    value: torch.Tensor, reward: np.ndarray, batches: BatchStatistics, task: int, algo: str, discount: float
-) -> torch.Tensor:
-    """Half the mean squared error of the estimates (n,) of one task over its batch.
+def batch_loss(value: torch.Tensor, targets: Targets, task: int) -> torch.Tensor:
+    """A loss whose gradient is that of an update, -(1/b) sum_s e_s grad TF_L(s), for estimates (n,) of one task.
 
-    The target has no gradient, so the loss has the semi-gradient of Algorithm 1 ("td") and the gradient of Algorithm 2
-    ("mc").
+    The errors e of ``ictd.algorithms`` have no gradient of their own: a target is a number (the semi-gradient).
     """
-    state, following, target = batch_of(batches, task)  # (b,) each
-    if algo == "td":
-        target = torch.from_numpy(reward)[state] + discount * value.detach()[following]
-    return 0.5 * ((target - value[state]) ** 2).mean()
-
-
-def batch_of(batches: BatchStatistics, task: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """States S_t (b,) of the batch of one task, in some order, with their successors and returns.
-
-    Each visit gets the mean return of its state, because the update depends on the sum of the returns only.
-    """
-    counts = batches.transitions[task]
-    state, following = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
-    mean_return = batches.return_sums[task] / np.maximum(batches.visits[task], 1)
-    return torch.from_numpy(state), torch.from_numpy(following), torch.from_numpy(mean_return[state])
+    estimate = value.detach()
+    visits, sums, bootstrap = (torch.from_numpy(array[task]) for array in vars(targets).values())
+    errors = sums + bootstrap @ estimate - visits * estimate
+    return -(errors @ value) / visits.sum()

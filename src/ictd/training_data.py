@@ -11,9 +11,10 @@ from typing import Annotated, Self
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS, Targets
 from ictd.checks import Count, Discount, abbreviated, instance, validate, validate_fields, validated
 from ictd.context import Context
-from ictd.mrp import TaskArrays, TaskDistribution, Tasks, value_function
+from ictd.mrp import TaskArrays, TaskDistribution, Tasks
 from ictd.prompt import enumerated_columns
 from ictd.rng import generator
 from ictd.sampling import (
@@ -171,12 +172,13 @@ class Block:
     ----------
     tasks : Tasks, N of them
     batches : BatchStatistics of N tasks
-        For the target "values", true values take the place of returns.
+    targets : Targets of N tasks, or None for targets that are a function of the estimates
     steps : Steps of N sampled contexts, or None for enumerated ones
     """
 
     tasks: Tasks
     batches: BatchStatistics
+    targets: Targets | None
     steps: Steps | None
 
     @property
@@ -213,8 +215,10 @@ def enumerated_prompts(tasks: Tasks, discount: float, scaled: bool = True) -> np
 
 def tasks_and_transitions(
     distribution: TaskDistribution, updates: int, seed: int, batch_size: int, tasks_per_update: int = 1
-) -> Iterator[tuple[Tasks, np.ndarray]]:
-    """Draw the tasks of a pretraining run, and the transitions (N, n, n) of their batches, in blocks of whole updates.
+) -> Iterator[tuple[Tasks, np.ndarray, np.ndarray | None]]:
+    """Draw the tasks of a pretraining run, with the transitions (N, n, n) and paths of their batches.
+
+    They come in blocks of whole updates.  ``sample_transitions`` says when there are no paths.
 
     A block has at most ``BLOCK`` tasks, with ``PROBABILITIES`` transition probabilities, or else one update.
     """
@@ -224,7 +228,7 @@ def tasks_and_transitions(
     block = max(most // tasks_per_update, 1)
     for first in range(0, updates, block):
         tasks = distribution.sample(min(block, updates - first) * tasks_per_update, rng)
-        yield tasks, sample_transitions(tasks, batch_size, for_steps)
+        yield tasks, *sample_transitions(tasks, batch_size, for_steps)
 
 
 def batch_streams(env: str, states: int, seed: int) -> list[np.random.Generator]:
@@ -246,16 +250,16 @@ def training_blocks(
     """Draw the tasks, contexts and batches of a pretraining run in blocks of whole updates.
 
     The parameters are those of ``ictd.pretrain`` and ``ictd.pretrain_attention``.  Tasks, contexts, steps and returns
-    have random number streams of their own.  Only Monte Carlo draws returns; other targets have zeros in their place.
+    have random number streams of their own.  Returns are drawn only for an algorithm that reads them.
     """
     for_contexts = generator(seed, distribution.name, distribution.states, "contexts")
     _, for_returns = batch_streams(distribution.name, distribution.states, seed)
-    for tasks, transitions in tasks_and_transitions(distribution, updates, seed, batch_size, tasks_per_update):
-        visits = visits_of(transitions)
-        return_sums = np.zeros(visits.shape)
-        if target == "mc":
-            return_sums = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
-        elif target == "values":
-            return_sums = visits * value_function(tasks.transition, tasks.reward, discount)
+    algorithm = None if callable(target) else ALGORITHMS[target]
+    for tasks, transitions, paths in tasks_and_transitions(distribution, updates, seed, batch_size, tasks_per_update):
+        visits, returns = visits_of(transitions), None
+        if algorithm and algorithm.returns:
+            returns = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
+        batches = BatchStatistics.unchecked(visits=visits, transitions=transitions, return_sums=returns, paths=paths)
+        targets = algorithm and algorithm.targets(tasks, batches, discount)
         steps = prompts.steps(tasks, for_contexts) if isinstance(prompts, SampledPrompts) else None
-        yield Block(tasks, BatchStatistics(visits, transitions, return_sums), steps)
+        yield Block(tasks, batches, targets, steps)
