@@ -46,5 +46,8 @@ def models(context: ictd.Context, rng: np.random.Generator) -> None:
     assert_type(ictd.LinearTransformer.of(model), ictd.LinearTransformer)
     assert_type(ictd.evaluate(model, distribution, ictd.EnumeratedPrompts(), size=10)["lstd"].median, float)
     attention = ictd.GramAttention(5, depth=3, seeds=2)
-    assert_type(ictd.pretrain_attention(attention, distribution, discount=0.9, seeds=[0, 1]), torch.nn.Module)
+    assert_type(
+        ictd.pretrain_attention(attention, distribution, discount=0.9, seeds=[0, 1]),
+        torch.nn.Module | list[torch.nn.Module],
+    )
     ictd.pretrain(tasks, depth=10, discount=0.9)  # pyrefly: ignore[bad-argument-type]

@@ -2,7 +2,9 @@
 
 from ictd.algorithms import register_algorithm as register_algorithm
 from ictd.attention import GramAttention as GramAttention
+from ictd.attention import load_module as load_module
 from ictd.attention import pretrain_attention as pretrain_attention
+from ictd.attention import save_module as save_module
 from ictd.baselines import batch_td as batch_td
 from ictd.baselines import certainty_equivalence as certainty_equivalence
 from ictd.baselines import constant_estimate as constant_estimate

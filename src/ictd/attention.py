@@ -17,7 +17,10 @@ needs the columns X themselves.  ``pretrain_attention`` trains modules of both k
 updates of ``ictd.pretrain``, for u and A of Theta^looped, are faster.
 """
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -27,6 +30,7 @@ from ictd.extras import missing_extra
 from ictd.pretraining import Target, own_targets, progress_bar, report_divergence
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
+from ictd.storage import user_path
 from ictd.torch_twin import Adam
 from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts, training_blocks
 
@@ -153,7 +157,7 @@ class GramAttention(torch.nn.Module):
 
 @validate
 def pretrain_attention(
-    module: torch.nn.Module,
+    module: torch.nn.Module | list,
     tasks: Distribution,
     discount: Discount,
     prompts: EnumeratedPrompts | SampledPrompts | None = None,
@@ -167,8 +171,8 @@ def pretrain_attention(
     clip: NotNegative = 0.0,
     progress: Flag = True,
     columns: Flag = False,
-) -> torch.nn.Module:
-    """Pretrain a module on random tasks, with all seeds side by side.
+) -> torch.nn.Module | list[torch.nn.Module]:
+    """Pretrain modules on random tasks, with all seeds side by side.
 
     Updates are those of ``ictd.pretrain``, and a seed has the same tasks, contexts and batches.  With one task for each
     update this is Algorithm 1 or 2.  With K tasks, an update is the mean over them.  Up to about 100 tasks, counted
@@ -176,28 +180,31 @@ def pretrain_attention(
 
     Parameters
     ----------
-    module : GramAttention, or any ``torch.nn.Module``
-        Its parameters change in place.  Its ``forward`` returns estimates of the values of query states, from
-        arguments in the type of its first parameter.  There are two kinds of modules:
+    module : any ``torch.nn.Module``, a list with one for each seed, or GramAttention, which has an axis of seeds
+        Parameters change in place.  Modules of a list must have one class and parameters of the same shapes; torch.func
+        computes all of them at once.  ``forward`` returns estimates (K, n) of the values of query states in K tasks,
+        from arguments in the type of the first parameter.  There are two kinds of modules:
 
-        - ``forward(G, queries)`` with Gram matrices G (S, K, D, D) and queries (S, K, n, d) returns (S, K, n).  Each
-          trained parameter has a leading axis of S seeds; with one seed, any shape will do.
-        - ``forward(columns, queries, padding=None)``, for ``columns=True`` and one seed, with the context columns
-          [phi_t; gamma phi_{t+1}; R_{t+1}] in rows, (K, m, D), and queries (K, n, d), returns (K, n).  Columns of
-          sampled prompts are in the order of the steps.  If the K contexts of an update have different lengths, the
-          shorter ones end with rows of zeros, and ``padding`` (K, m) is True there, as ``key_padding_mask`` in torch.
+        - ``forward(G, queries)`` with Gram matrices G (K, D, D) and queries (K, n, d).
+        - ``forward(columns, queries, padding=None)``, for ``columns=True``, with the context columns
+          [phi_t; gamma phi_{t+1}; R_{t+1}] in rows, (K, m, D), and queries (K, n, d).  Columns of sampled prompts are
+          in the order of the steps.  If contexts of an update have different lengths, the shorter ones end with rows of
+          zeros, and ``padding`` (K, m) is True there, as ``key_padding_mask`` in torch.
+
+        The arguments and the estimates of a single module on Gram matrices have an axis of S seeds in front, and so has
+        each of its trained parameters if there are several seeds.
     tasks, discount, prompts, target, updates, learning_rate, batch_size, rollout_steps, clip, progress
         As in ``ictd.pretrain``.
     seeds : int, or S of them
-        Seeds of the tasks, contexts and batches.  The module has its initial values already.
+        Seeds of the tasks, contexts and batches.  Modules have their initial values already.
     tasks_per_update : int, K
     columns : bool
-        Whether the module reads whole columns in place of Gram matrices.
+        Whether modules read whole columns in place of Gram matrices.
 
     Returns
     -------
-    torch.nn.Module
-        The module that was given.  The parameters of a seed that diverges are NaN.
+    torch.nn.Module, or a list of them
+        Those that were given.  The parameters of a seed that diverges are NaN.
 
     Raises
     ------
@@ -216,39 +223,164 @@ def pretrain_attention(
     torch.Size([2, 1, 1, 7, 7])
     """
     seeds = np.atleast_1d(seeds).tolist()
-    if columns and len(seeds) > 1:
-        raise ValueError(f"seeds are {len(seeds)}, and a module on columns takes one; train one module for each seed.")
-    parameters = _trained_parameters(module, len(seeds))
+    several = isinstance(module, list)
+    if several and len(module) != len(seeds):
+        raise ValueError(
+            f"module is a list of {len(module)}, and there are {len(seeds)} seeds; give one for each seed."
+        )
+    if columns and not several and len(seeds) > 1:
+        raise ValueError(f"seeds are {len(seeds)}, and a module on columns has one; give a list of modules.")
+    trained = SideBySide(module) if several else module
+    parameters = _trained_parameters(trained, len(seeds))
     optimizer = Adam(parameters, learning_rate)
     settings = prompts or EnumeratedPrompts(), target, discount, updates
     draws = [training_blocks(tasks, *settings, seed, batch_size, rollout_steps, tasks_per_update) for seed in seeds]
-    bar = progress_bar(updates * len(seeds), progress)
     diverged_at = np.zeros(len(seeds), int)
-    prompts_of = _columns if columns else _gram_matrices
-    for update, (given, reward, batch) in enumerate(
-        _updates(draws, prompts_of, discount, tasks_per_update, parameters[0]), 1
-    ):
-        expected = reward.shape[1:] if columns else reward.shape
-        estimates = _estimates(module, given, expected).reshape(reward.shape)
-        numbers = estimates.detach().cpu().double().numpy()
-        with np.errstate(all="ignore"):  # Trials may diverge.
-            made = own_targets(target, numbers, reward, batch, discount) if callable(target) else batch
-            errors = made.errors(numbers)
-        # Adam descends, and the update ascends along the mean over tasks of (1/b) sum_t delta_t grad TF_L(S_t).
-        weights = torch.from_numpy(-errors / tasks_per_update).to(estimates)
-        gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
-        optimizer.step(_clipped(gradient, clip, len(seeds)))
-        diverged_at[(diverged_at == 0) & ~np.isfinite(errors).all(axis=(1, 2))] = update
-        bar.update(len(seeds))
-        if diverged_at.all():
-            break
-    bar.close()
+    given_to = _columns if columns else _gram_matrices
+    with progress_bar(updates * len(seeds), progress) as bar, one_thread():
+        for update, (given, reward, batch) in enumerate(
+            _updates(draws, given_to, discount, tasks_per_update, parameters[0]), 1
+        ):
+            if columns and not several:
+                given = [argument[0] for argument in given]
+            estimates = _estimates(
+                trained, given, columns, reward.shape[1:] if columns and not several else reward.shape
+            )
+            estimates = estimates.reshape(reward.shape)
+            numbers = estimates.detach().cpu().double().numpy()
+            with np.errstate(all="ignore"):  # Trials may diverge.
+                made = own_targets(target, numbers, reward, batch, discount) if callable(target) else batch
+                errors = made.errors(numbers)
+            # Adam descends, and the update ascends along the mean over tasks of (1/b) sum_t delta_t grad TF_L(S_t).
+            weights = torch.from_numpy(-errors / tasks_per_update).to(estimates)
+            gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
+            optimizer.step(_clipped(gradient, clip, len(seeds)))
+            diverged_at[(diverged_at == 0) & ~np.isfinite(errors).all(axis=(1, 2))] = update
+            bar.update(len(seeds))
+            if diverged_at.all():
+                break
     diverged_at[(diverged_at == 0) & ~_finite(parameters, len(seeds))] = updates + 1
     for i in np.flatnonzero(diverged_at):
         report_divergence(seeds[i], diverged_at[i])
         for parameter in parameters:
             parameter.data.view(len(seeds), -1)[i] = torch.nan
+    if several:
+        trained.copy_to(module)
     return module
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: these matrices are too small to share out."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+class SideBySide(torch.nn.Module):
+    """Modules of S seeds as one module, whose parameters and arguments have an axis of seeds in front.
+
+    ValueError if the modules differ in class or in the shapes of parameters.
+    """
+
+    def __init__(self, modules: list[torch.nn.Module]):
+        super().__init__()
+        try:
+            parameters, self.buffers_ = torch.func.stack_module_state(modules)
+        except (RuntimeError, ValueError) as error:
+            problem = f"{error}".partition("\n")[0].rstrip(".")
+            raise ValueError(f"the modules of the list cannot be computed at once: {problem}.") from error
+        self.names = [*parameters]
+        frozen = [parameter.detach() for parameter in parameters.values()]
+        trains = [parameter.requires_grad for parameter in modules[0].parameters()]
+        self.stacked = torch.nn.ParameterList(map(torch.nn.Parameter, frozen, trains))
+        self.one = (modules[0],)  # In a tuple, its parameters are not parameters of this module.
+
+    def forward(self, *given: torch.Tensor) -> torch.Tensor:
+        """Estimates (S, K, n) from the arguments of all seeds."""
+
+        def of_seed(parameters, buffers, *own):
+            return torch.func.functional_call(self.one[0], (parameters, buffers), own)
+
+        parameters = dict(zip(self.names, self.stacked, strict=True))
+        return torch.vmap(of_seed, randomness="different")(parameters, self.buffers_, *given)
+
+    @torch.no_grad()
+    def copy_to(self, modules: list[torch.nn.Module]) -> None:
+        """Give each module the parameters of its seed."""
+        for i, module in enumerate(modules):
+            for own, stacked in zip(module.parameters(), self.stacked, strict=True):
+                own.copy_(stacked[i])
+
+
+def module_values(
+    module: torch.nn.Module | list, block: Block, discount: float, columns: bool, at_once: int = 50
+) -> np.ndarray:
+    """Estimates (N, n), or (S, N, n) of several modules, for the tasks of a block, a number of them at once.
+
+    The modules are as in ``pretrain_attention``.
+    """
+    several = isinstance(module, list)
+    run = SideBySide(module) if several else module
+    like = next(run.parameters())
+    slices = [slice(first, first + at_once) for first in range(0, len(block.tasks), at_once)]
+    make = _columns if columns else _gram_matrices
+    found = []
+    with one_thread(), torch.no_grad():
+        for given in make([block], slices, discount):
+            tensors = [torch.tensor(array) for array in given]
+            own = [tensor.to(like if tensor.is_floating_point() else like.device) for tensor in tensors]
+            if several:
+                own = [tensor.expand(len(module), *tensor.shape[1:]) for tensor in own]
+            elif columns:
+                own = [tensor[0] for tensor in own]
+            found.append(run(*own).cpu().double().numpy())
+    return np.concatenate(found, axis=-2)
+
+
+def save_module(module: torch.nn.Module | list, path: str | Path, **settings) -> None:
+    """Write the parameters of a module, or of a list of modules, and the settings that made them, to a file.
+
+    Parameters
+    ----------
+    module : torch.nn.Module, or a list of them
+    path : str or Path
+    **settings : numbers and texts, the arguments of the module's class, which ``load_module`` gives to it
+    """
+    several = isinstance(module, list)
+    states = [one.state_dict() for one in (module if several else [module])]
+    torch.save({"settings": settings, "several": several, "states": states}, user_path(path))
+
+
+def load_module(path: str | Path, make: Callable) -> torch.nn.Module | list[torch.nn.Module]:
+    """Read the modules that ``save_module`` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+    make : the class of the modules, or a function that makes one of the settings in the file
+
+    Returns
+    -------
+    torch.nn.Module, or a list of them, as given to ``save_module``
+
+    Raises
+    ------
+    ValueError
+        If the file is missing or damaged, or ``make`` makes a module of other parameters.
+    """
+    try:
+        saved = torch.load(user_path(path), weights_only=True)
+        modules = [make(**saved["settings"]) for _ in saved["states"]]
+        for module, state in zip(modules, saved["states"], strict=True):
+            module.load_state_dict(state)
+    except (OSError, RuntimeError, TypeError, KeyError, pickle.UnpicklingError) as error:
+        problem = f"{error}".partition("\n")[0].rstrip(".")
+        raise ValueError(f"{path} cannot be loaded: {problem}; give a file and a class as in save_module.") from error
+    return modules if saved["several"] else modules[0]
 
 
 def _trained_parameters(module: torch.nn.Module, seeds: int) -> list[torch.Tensor]:
@@ -297,16 +429,29 @@ def _gram_matrices(
 
 
 def _columns(blocks: Sequence[Block], slices: list[slice], discount: float) -> Iterator[tuple[np.ndarray, ...]]:
-    """Columns (K, m, D), queries (K, n, d), and padding (K, m) if there is any, of the tasks of each slice."""
-    (block,) = blocks
+    """Columns (S, K, m, D), queries (S, K, n, d), and padding (S, K, m) if there is any, of the tasks of each slice."""
     for some in slices:
-        columns, padding = block.columns(some, discount)
-        yield columns.mT, block.queries[some], *([padding] if padding.any() else [])
+        drawn = [block.columns(some, discount) for block in blocks]
+        longest = max(padding.shape[1] for _, padding in drawn)
+        missing = [longest - padding.shape[1] for _, padding in drawn]
+        columns = np.stack(
+            [np.pad(own.mT, [(0, 0), (0, more), (0, 0)]) for (own, _), more in zip(drawn, missing, strict=True)]
+        )
+        padding = np.stack(
+            [
+                np.pad(own, [(0, 0), (0, more)], constant_values=True)
+                for (_, own), more in zip(drawn, missing, strict=True)
+            ]
+        )
+        queries = np.stack([block.queries[some] for block in blocks])
+        yield columns, queries, *([padding] if padding.any() else [])
 
 
-def _estimates(module: torch.nn.Module, given: tuple[torch.Tensor, ...], shape: tuple[int, ...]) -> torch.Tensor:
+def _estimates(
+    module: torch.nn.Module, given: Sequence[torch.Tensor], columns: bool, shape: tuple[int, ...]
+) -> torch.Tensor:
     """Call a module, and check what it returns."""
-    names = ("G", "queries") if given[0].ndim == 4 else ("columns", "queries", "padding")
+    names = ("columns", "queries", "padding") if columns else ("G", "queries")
     shapes = " and ".join(f"{name} {tuple(argument.shape)}" for name, argument in zip(names, given, strict=False))
     try:
         estimates = module(*given)

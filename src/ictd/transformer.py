@@ -180,7 +180,7 @@ def transformer_output(prompt: Array, P: Array, Q: Array, depth: int, queries: i
     return -Z[..., -1, length:]
 
 
-def estimates(weights: Weights, G: np.ndarray, depth: int) -> np.ndarray:
+def estimates(weights: Weights, G: np.ndarray, depth: int, layers: bool = False) -> np.ndarray:
     """Compute w with TF_L(s) = w phi(s), for each of R weights on each of T contexts.
 
     With one-hot features, w holds the estimates of all states.
@@ -190,20 +190,25 @@ def estimates(weights: Weights, G: np.ndarray, depth: int) -> np.ndarray:
     weights : Weights, u (R, 2d) and A (R, 2d, 2d); any leading axes, or none, in place of R
     G : (T, 2d+1, 2d+1) array, ``Context.gram_matrix`` of T contexts; any leading axes, or none, in place of T
     depth : int, number of layers L
+    layers : bool
+        Whether to return w after 0, 1, ..., L layers, with a leading axis.
 
     Returns
     -------
-    w : (R, T, d) array
+    w : (R, T, d) array, or (L+1, R, T, d)
     """
     weights = weights[..., *[None] * (G.ndim - 2)]
     M, c = G[..., :-1, :-1], G[..., -1, :-1]
     AM = weights.A @ M  # (R, T, 2d, 2d)
     k = np.vecmat(weights.u, M) + c  # (R, T, 2d)
     total = np.zeros_like(k)
+    totals = [total.copy()]
     for _ in range(depth):
         total += k
         k = k + np.vecmat(k, AM)
-    return -np.vecmat(total, weights.A[..., : weights.dimension])
+        if layers:
+            totals.append(total.copy())
+    return -np.vecmat(np.array(totals) if layers else total, weights.A[..., : weights.dimension])
 
 
 @dataclass(frozen=True)
@@ -256,7 +261,7 @@ class Model:
         validate_fields(self)
 
     @validate
-    def values(self, context: Context, queries: Queries | None = None) -> np.ndarray:
+    def values(self, context: Context, queries: Queries | None = None, layers: Flag = False) -> np.ndarray:
         """Estimate the values of query states.
 
         The estimates are those of the paper's Transformer on whole prompts, ``LinearTransformer``.
@@ -267,6 +272,8 @@ class Model:
         queries : (k, d) or (..., k, d) array, optional
             Features phi(s) of the query states.  With one-hot features they may be left out, and all n states are
             queries.
+        layers : bool
+            Whether to return the estimates after 0, 1, ..., L layers, with a leading axis.
 
         Returns
         -------
@@ -291,7 +298,7 @@ class Model:
         if queries is not None and queries.shape[-1] != d:
             raise ValueError(f"queries have {queries.shape[-1]} features, and the model was made for {d}.")
         context.refuse_endless(self.discount)
-        w = estimates(self.weights, context.gram_matrix(self.discount, self.scaled), self.depth)
+        w = estimates(self.weights, context.gram_matrix(self.discount, self.scaled), self.depth, layers)
         return w if queries is None else np.matvec(queries, w)
 
     @validate
