@@ -161,7 +161,7 @@ def baseline_msve(
 def layer_measures(weights: Weights, data: UnseenTasks, depth: int, scaled: bool = True) -> dict[str, float]:
     """Compare the layers of a Transformer with updates of batch TD, on the enumerated prompts of k tasks.
 
-    From estimates w, a layer makes the change d = -h R (n,), in the words of docs/method.md, and TD a change in
+    From estimates w, a layer makes the change d = -h R (n,), in the words of ``ictd.engine``, and TD a change in
     proportion to the TD errors g = r + gamma P w - w.
 
     Parameters
