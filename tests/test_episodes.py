@@ -215,6 +215,15 @@ def test_enumerated_contexts_of_chains_with_ends(discount):
     np.testing.assert_allclose(theta.values(context), expected, atol=ROUNDING * 100)
 
 
+def test_values_of_boyans_chain_are_linear_in_its_features():
+    """The chain of Boyan (2002), whose weights are -24, -16, -8 and 0."""
+    P = (np.eye(13, k=-1) + np.eye(13, k=-2)) / 2
+    P[1, 0] = 1
+    features = np.maximum(0, 1 - abs(np.arange(13)[:, None] - [12, 8, 4, 0]) / 4)
+    context = Context.enumerated(P, np.repeat([0, -2, -3], [1, 1, 11]), features=features, episodic=True)
+    np.testing.assert_allclose(ictd.lstd(context, 1, 1e-12), [-24, -16, -8, 0], atol=1e-6)
+
+
 # Equations without a single solution
 
 
