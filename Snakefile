@@ -36,14 +36,3 @@ rule all:
 for study in STUDIES:
 
     include: f"studies/{study}/rules.smk"
-
-
-# A `prefix:` moves inputs and outputs, but not the options files.
-try:
-    MOVED = rules.manifest.output[0] != str(RESULTS / "manifest.json")
-except WorkflowError:  # The module excludes this rule.
-    MOVED = False
-if MOVED:
-    sys.exit(
-        "The module of this workflow has a prefix; give another folder as `results` in its config instead."
-    )

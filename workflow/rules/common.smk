@@ -69,7 +69,7 @@ except WorkflowError:  # Remote executors have no number of cores.
     CORES = 1
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
-GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
+SEED_RANGES = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
 STEPS = Steps(config, SOURCE, workflow)
 with ending_in_a_sentence():
     STEPS.check_times()
