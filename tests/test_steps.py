@@ -58,6 +58,7 @@ def test_jobs_store_bytecode_for_any_environment_variables(package, monkeypatch)
 
 def test_parameters_are_given_or_wildcards_or_of_the_configuration(package):
     package("m.py", STEP)
+
     def command(*arguments, **given) -> str:
         return Rule("ours.m", *arguments, **given).command(named(env="loop", states="5"), runs=["b.npz"])
 

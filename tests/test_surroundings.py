@@ -13,7 +13,7 @@ from projects import ROOT, SMOKE, copy_project, with_results
 from ictd.steps.report.manifest import commit
 
 # Rules that draw figures, start programs or run notebooks, each with a job.
-FORCED = ("diagrams", "manifest", "notebook")
+FORCED = ("results", "manifest")
 
 
 def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
