@@ -15,7 +15,6 @@ import pytest
 from pages import examples
 from projects import ROOT
 from test_envs import third_party
-from tolerances import ROUNDING
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 DEPENDENCIES = PROJECT["dependencies"]
@@ -51,7 +50,7 @@ batches = ictd.unroll(tasks, 64, 0.9, 200, rng)
 start = ictd.initial_weights(3, 0.1, rng)
 history = ictd.pretrain_history(tasks, batches, "td", 10, 0.9, 0.001, start)
 model = ictd.Model(history.weights[-1], depth=10, discount=0.9)
-values = model.values(ictd.Context.enumerated(tasks.transition, tasks.reward))
+model.values(ictd.Context.enumerated(tasks.transition, tasks.reward))
 """
 
 
@@ -128,10 +127,7 @@ def test_the_type_checker_accepts_the_examples_of_pages(tmp_path):
 
 @pytest.mark.slow
 def test_a_wheel_has_all_files_and_works_with_the_dependencies_alone(tmp_path):
-    """It is built from the source distribution of a copy of the package.
-
-    A folder ``studies`` stands two levels above the installed package, as in a checkout.
-    """
+    """It is built from the source distribution of a copy of the package."""
     project = tmp_path / "project"
     copytree(ROOT / "src", project / "src", ignore=ignore_patterns("__pycache__", "*.egg-info"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
@@ -144,19 +140,9 @@ def test_a_wheel_has_all_files_and_works_with_the_dependencies_alone(tmp_path):
     uv("pip", "install", "--quiet", "--python", python, wheel)
     listed = json.loads(uv("pip", "list", "--python", python, "--format", "json"))
     assert {package["name"] for package in listed} == {"ictd", "llvmlite", *names(DEPENDENCIES)}
-    (packages,) = (tmp_path / "venv/lib").glob("python*")
-    (packages / "studies/other").mkdir(parents=True)
-    (packages / "studies/other/kernels.py").write_text("\n@kernel\n")
-    show = "\nfrom ictd.kernels import kernel_files\nprint(*kernel_files(), values.tolist(), sep='\\n')"
-    code = imports_without_extras() + EXAMPLE + show
+    code = imports_without_extras() + EXAMPLE
     options = {"cwd": tmp_path, "env": os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}}
-    *lines, values = output_of(python, "-P", "-c", code, **options).splitlines()
-    messages, files = lines[: len(MISSING) + 1], lines[len(MISSING) + 1 :]
-    assert messages == messages_without_extras()
-    assert files and all(Path(file).parent.name == "ictd" for file in files)
-    here = {}
-    exec(EXAMPLE, here)
-    np.testing.assert_allclose(json.loads(values), here["values"], rtol=ROUNDING)
+    assert output_of(python, "-P", "-c", code, **options).splitlines() == messages_without_extras()
 
 
 @pytest.mark.slow

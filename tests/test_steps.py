@@ -1,7 +1,6 @@
 """Steps: commands of jobs from their signatures, and parsing of their command lines."""
 
 import errno
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,17 +43,6 @@ class Rule:
         path = self.options(wildcards)
         return self.step.command(wildcards, named(options=path, **files), Namedlist(output))
 
-    def variables(self) -> str:
-        return self.step.variables(named(options=self.options(named())), Namedlist(["r/a.npz"]))
-
-
-def test_jobs_store_bytecode_for_any_environment_variables(package, monkeypatch):
-    package("m.py", "def main():\n    pass")
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    python = f"{shlex.quote(sys.executable)} -c 'import sys; print(sys.dont_write_bytecode)'"
-    command = f"{Rule('ours.m').variables()} {python}"
-    assert subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout == "False\n"
-
 
 def test_parameters_are_given_or_wildcards_or_of_the_configuration(package):
     package("m.py", STEP)
@@ -90,7 +78,6 @@ def test_files_of_a_step_are_the_input_and_output_of_its_rule(package):
     ("text", "given", "message"),
     [
         (STEP, {"task": 3}, "Step ours.m has no parameter 'task'; it has env, states, tasks"),
-        (STEP, {"tasks": [3]}, "Step ours.m: 'tasks' has no value of type int; give it in the rule."),
         (STEP.replace("sizes:", "other:"), {}, "Step ours.m: 'other' has no value of type dict; give it in the rule."),
         (STEP.replace("states: int", "states"), {}, "m.py, line 5: give states a type, int, float"),
         (STEP.replace("def main", "def other"), {}, "m.py has no function main, so it is no step."),
@@ -136,26 +123,9 @@ def test_options_are_converted_to_the_types_of_parameters(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("", "the following arguments are required: --count, --options"),
-        ("--coun 1 --options {}", "the following arguments are required: --count"),
-    ],
-)
-def test_options_of_another_type_are_refused(words, message, monkeypatch, capsys):
-    def main(count: int, options: dict):
-        raise AssertionError
-
-    with pytest.raises(SystemExit):
-        carried_out(main, words, monkeypatch)
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
     ("error", "message"),
     [
         (ValueError("It is wrong."), "error: It is wrong."),
-        (KeyboardInterrupt(), "error: interrupted; run snakemake again: finished jobs are kept."),
         (MemoryError(), "error: this needs more memory than there is; give fewer tasks"),
         (OSError(errno.EACCES, "No", "a.csv"), "error: a.csv: No; make room or give write access, then run snakemake"),
     ],

@@ -190,8 +190,7 @@ def test_examples_of_a_rule_and_a_study_work(said):
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_study_is_complete_and_uses_no_other(name):
     folder = ROOT / "studies" / name
-    for part in ("README.md", "config.yaml", "smoke.yaml", "results.py", "tests"):
-        assert (folder / part).exists(), part
+    assert {"README.md", "config.yaml", "smoke.yaml", "results.py", "tests"} <= {path.name for path in folder.iterdir()}
     rules = re.findall(r"^(?:use rule \w+ as|rule) (\w+)(?: with)?:$", (folder / "rules.smk").read_text(), re.MULTILINE)
     assert name in rules and all(rule == name or rule.startswith(f"{name}_") for rule in rules)
     for path in folder.glob("*.py"):

@@ -34,15 +34,11 @@ def test_figures_are_not_empty(results):
         assert (results / f"figures/{name}.svg").read_text().rstrip().endswith("</svg>"), name
 
 
-def test_the_report_is_one_page_that_needs_no_network(results):
-    page = Page(results / "report.html")
+def test_the_report_is_one_page_whose_links_have_targets(results):
+    page, text = Page(results / "report.html"), (results / "report.html").read_text()
     assert len(page.images) == len(FIGURES) and not page.outside
     assert all(source.startswith("data:image/png;base64,") for source in page.images)
     assert all(figure.caption in page.text for figure in FIGURES.values())
-
-
-def test_links_of_the_report_have_existing_targets(results):
-    text = (results / "report.html").read_text()
     ids, links = set(re.findall(r"""id=["'](.*?)["']""", text)), set(re.findall(r'href="#(.*?)"', text))
     assert len(links) > 20 and links <= {*map(quote, ids), *ids}
     assert all(len(alternative) > 20 for alternative in re.findall(r'<img[^>]*alt="(.*?)"', text))
@@ -111,36 +107,21 @@ def test_the_reference_is_that_of_the_configuration():
     assert settings == {"paper": paper} | studies
 
 
-# Arguments that give one sentence.
-REFUSED = {
-    "an unknown key": (["--config", "sedes=3"], "Config: there is an unknown key 'sedes' (did you mean seeds?)"),
-    "no folder": (["--config", "results=/proc/version"], "Config: nothing can be written to /proc/version;"),
-    "a key twice": (["--configfile", "twice.yaml"], "twice.yaml, line 2: key 'seeds' is there twice."),
-}
-
-
-@pytest.fixture(scope="module")
-def said(tmp_path_factory) -> dict[str, str]:
-    """Messages of dry runs of a fresh clone, by their name."""
-    folder = small_project(tmp_path_factory.mktemp("fresh"))
+def test_a_fresh_clone_keeps_all_cores_busy_and_answers_mistakes_in_one_sentence(tmp_path, results):
+    """On two cores, one job runs all seeds of a setting; the path of the workflow may have a space."""
+    folder = small_project(tmp_path / "fresh")
     (folder / "twice.yaml").write_text("seeds: 2\nseeds: 3\n")
-    spaced = folder.parent / "a folder"
-    spaced.symlink_to(folder)
-    runs = {"9 cores, a path with a space": ["--cores", "9", "--snakefile", "../a folder/Snakefile"]}
-    runs |= {name: words for name, (words, _) in REFUSED.items()}
-    found = dict(zip(runs, plans([(folder, words) for words in runs.values()]), strict=True))
-    return {name: f"{text}{code or ''}" for name, (code, text) in found.items()}
-
-
-def test_the_number_of_jobs_keeps_all_cores_busy(said, results):
-    """On two cores, one job runs all seeds of a setting."""
+    (tmp_path / "a folder").symlink_to(folder)
+    refused = {
+        "Config: there is an unknown key 'sedes' (did you mean seeds?)": ["--config", "sedes=3"],
+        "twice.yaml, line 2: key 'seeds' is there twice.": ["--configfile", "twice.yaml"],
+    }
+    words = [["--cores", "9", "--snakefile", "../a folder/Snakefile"], *refused.values()]
+    (_, jobs), *found = plans([(folder, one) for one in words])
     assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
-    assert re.search(r"^pretrain +24$", said["9 cores, a path with a space"], re.MULTILINE)
-
-
-def test_mistakes_in_snakemakes_arguments_get_one_sentence(said):
-    for name, (_, sentence) in REFUSED.items():
-        assert sentence in said[name] and not re.search("Traceback|  File |Building DAG", said[name]), name
+    assert re.search(r"^pretrain +24$", jobs, re.MULTILINE)
+    for sentence, (code, text) in zip(refused, found, strict=True):
+        assert sentence in f"{text}{code}" and not re.search("Traceback|  File |Building DAG", f"{text}{code}")
 
 
 @pytest.mark.slow
