@@ -12,17 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from imports import imported_modules
-from projects import (
-    ROOT,
-    SMOKE,
-    copy_project,
-    planned_rules,
-    plans,
-    rules_of_paper,
-    small_project,
-    snakemake,
-    with_results,
-)
+from projects import ROOT, copy_project, planned_rules, plans, rules_of_paper, snakemake, with_results
 
 from ictd.pipeline.provenance import module_path
 from ictd.storage import load_json
@@ -43,6 +33,29 @@ REMOVED = {
     "report.html": "results",
     "baselines/5-6.npz": "baselines",
 }
+# A workflow that uses this one as a module.
+OUTER = """
+rule all:
+    input:
+        "mine.txt",
+
+
+rule mine:
+    output:
+        "mine.txt",
+    shell:
+        "touch {output}"
+
+
+module ictd:
+    snakefile:
+        "workflow/Snakefile"
+    config:
+        config
+
+
+use rule * from ictd as ictd_*
+"""
 RATE = ["--config", "learning_rate=0.002"]
 DISCOUNT = ["--config", "discount=0.8"]
 RETURNED = "results-smoke/returns/boyan-3/0-2.npz"
@@ -64,6 +77,14 @@ def edit_comments(folder: Path) -> None:
     for module in folder.glob("src/ictd/**/*.py"):
         text = re.sub(r'^"""', '"""Another docstring. ', module.read_text())
         module.write_text(text + "\n# A comment.\n")
+
+
+def use_as_a_module(folder: Path) -> None:
+    (folder / "outer.smk").write_text(OUTER)
+
+
+def link_from_a_path_with_a_space(folder: Path) -> None:
+    (folder / "a folder").symlink_to(folder)
 
 
 def remove(folder: Path) -> None:
@@ -119,6 +140,14 @@ EVENTS = {
     "a larger grid": (
         None, ["--config", "seeds=5", "depths=[6, 3, 2]", "states=[5, 3, 4]", "envs=[boyan, loop]"],
         {"tasks", "returns", "pretrain", "evaluate", "manifest"}, set(),
+    ),
+    "a new run": (
+        link_from_a_path_with_a_space,
+        ["--snakefile", "a folder/Snakefile", "--cores", "9", "--config", "results=new"], {"pretrain"}, set(),
+    ),
+    "a module": (use_as_a_module, ["--snakefile", "outer.smk"], {"all", "mine"}, {"ictd_paper"}),
+    "a module, a rate": (
+        use_as_a_module, ["ictd_paper", "--snakefile", "outer.smk", *RATE], {"ictd_pretrain"}, {"ictd_tasks", "mine"},
     ),
 }  # fmt: skip
 # Rarer events, some with a run of some jobs.
@@ -183,6 +212,11 @@ def test_a_run_repeats_what_a_rare_event_makes_invalid(finished, tmp_path, name)
         assert sorted(outputs) == [f"results-smoke/returns/{setting}/0-2.npz" for setting in ("boyan-5", "loop-5")]
 
 
+def test_a_new_run_keeps_all_cores_busy(said):
+    """On nine cores, a job has one seed."""
+    assert re.search(r"^pretrain +24$", said["a new run"], re.MULTILINE)
+
+
 def test_adding_to_the_grid_keeps_finished_runs(said, finished):
     outputs = re.findall(r"^    output: (results-smoke/runs/.*)$", said["a larger grid"], re.MULTILINE)
     assert outputs and not [path for path in outputs if (finished / path).exists()]
@@ -218,37 +252,3 @@ def test_options_have_the_digests_of_all_modules_that_a_step_imports(contents):
         # Packages themselves have no code that results depend on.
         packages = {name for name in expected if module_path(name).name == "__init__.py"}
         assert found - packages == expected - packages, step
-
-
-OUTER = """
-rule all:
-    input:
-        "mine.txt",
-
-
-rule mine:
-    output:
-        "mine.txt",
-    shell:
-        "touch {{output}}"
-
-
-module ictd:
-    snakefile:
-        "{snakefile}"
-    config:
-        config
-
-
-use rule * from ictd as ictd_*
-"""
-
-
-def test_a_workflow_that_uses_this_one_keeps_its_target_and_reruns_are_right(smoke, tmp_path):
-    project, folder = small_project(tmp_path / "project"), tmp_path / "outer"
-    shutil.copytree(smoke / "results-smoke", folder / "results-smoke")
-    (folder / "Snakefile").write_text(OUTER.format(snakefile=project / "workflow/Snakefile"))
-    values = ["--configfile", str(project / SMOKE)]
-    (_, own), (_, rate) = plans([(folder, values), (folder, ["ictd_paper", *values, *RATE])])
-    assert planned_rules(own) == {"all", "mine"}
-    assert "ictd_pretrain" in planned_rules(rate) and "ictd_tasks" not in planned_rules(rate)

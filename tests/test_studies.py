@@ -144,6 +144,8 @@ def said(made, smoke, tmp_path_factory) -> dict[str | int, tuple[int | str, str]
     runs = {"same settings": (made, ["mine", *SETTINGS]), "other settings": (made, ["mine"])}
     for i, (name, old, new, _) in enumerate(BROKEN):
         runs[i] = with_study(base / f"{i}", **{name: old and MINE[name].replace(old, new)}), []
+    (made / "twice.yaml").write_text("seeds: 2\nseeds: 3\n")
+    runs |= {"twice": (made, ["--configfile", "twice.yaml"])}
     runs |= {"documented": (documented(base / "documented"), ["results-smoke/norms/td-boyan-5-6.csv", "mine"])}
     runs |= {"all": (whole, ["all", *STUDIES])}
     return dict(zip(runs, plans([*runs.values()]), strict=True))
@@ -174,6 +176,11 @@ def test_the_page_of_a_study_shows_the_numbers_of_the_run(made):
 def test_a_broken_study_is_an_error_with_its_place(said, i):
     ended, text = said[i]
     assert ended and BROKEN[i][-1] in f"{ended}\n{text}"
+
+
+def test_a_file_that_has_a_key_twice_is_one_sentence(said):
+    ended, text = said["twice"]
+    assert f"{ended}".endswith("twice.yaml, line 2: key 'seeds' is there twice.") and "Traceback" not in text
 
 
 def test_studies_do_not_change_the_paper(said):

@@ -9,7 +9,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from html_page import Page
-from projects import FEW, ROOT, STUDIES, plans, small_project, snakemake
+from projects import FEW, ROOT, STUDIES, small_project, snakemake
 
 from ictd.pipeline import provenance
 from ictd.pipeline.config import load_yaml
@@ -105,23 +105,6 @@ def test_the_reference_is_that_of_the_configuration():
     paper = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
     studies = {name: load_yaml(ROOT / f"studies/{name}/config.yaml") | {"paper": paper} for name in STUDIES}
     assert settings == {"paper": paper} | studies
-
-
-def test_a_fresh_clone_keeps_all_cores_busy_and_answers_mistakes_in_one_sentence(tmp_path, results):
-    """On two cores, one job runs all seeds of a setting; the path of the workflow may have a space."""
-    folder = small_project(tmp_path / "fresh")
-    (folder / "twice.yaml").write_text("seeds: 2\nseeds: 3\n")
-    (tmp_path / "a folder").symlink_to(folder)
-    refused = {
-        "Config: there is an unknown key 'sedes' (did you mean seeds?)": ["--config", "sedes=3"],
-        "twice.yaml, line 2: key 'seeds' is there twice.": ["--configfile", "twice.yaml"],
-    }
-    words = [["--cores", "9", "--snakefile", "../a folder/Snakefile"], *refused.values()]
-    (_, jobs), *found = plans([(folder, one) for one in words])
-    assert {path.name for path in results.glob("runs/*/*.npz")} == {"0-2.npz"}
-    assert re.search(r"^pretrain +24$", jobs, re.MULTILINE)
-    for sentence, (code, text) in zip(refused, found, strict=True):
-        assert sentence in f"{text}{code}" and not re.search("Traceback|  File |Building DAG", f"{text}{code}")
 
 
 @pytest.mark.slow
