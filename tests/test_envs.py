@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 from imports import imported_modules
@@ -18,6 +19,7 @@ LOCK = "".join((ROOT / f"envs/{name}.txt").read_text() for name in ("installer",
 PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow", "llvmlite": "numba", "pypandoc": "pypandoc-binary"}
 
 
+@cache
 def third_party(module: str) -> set[str]:
     """Packages that a module of ours imports itself, anywhere in its code."""
     names = set()

@@ -41,7 +41,8 @@ class Rule:
 
     def command(self, wildcards, output=("r/a.npz",), **files) -> str:
         path = self.options(wildcards)
-        return self.step.command(wildcards, named(options=path, **files), Namedlist(output))
+        words = self.step.command(wildcards, named(options=path, **files), Namedlist(output))
+        return words.partition(" ictd.pipeline.runner ")[2]
 
 
 def test_parameters_are_given_or_wildcards_or_of_the_configuration(package):

@@ -15,8 +15,7 @@ rule step:
         mem_mb=memory,
         runtime=60,
     params:
-        # Snakemake does not compare functions of inputs, so these values repeat no job.
-        variables=lambda wildcards, input, output: STEPS.variables(input, output),
+        # Snakemake does not compare functions of inputs, so another command repeats no job.
         command=STEPS.command,
     shell:
-        "{params.variables} python -m ictd.pipeline.runner {params.command} > {log:q} 2>&1"
+        "{params.command} > {log:q} 2>&1"
