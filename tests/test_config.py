@@ -152,9 +152,7 @@ def test_the_grid_is_that_of_the_paper():
     settings += [("boyan", 3, 30), ("boyan", 10, 30), ("loop", 5, 30)]
     found = cells(CONFIG)
     assert found == [Cell(algo, *setting) for setting in settings for algo in ("td", "mc")]
-    assert len(found) * CONFIG["seeds"] == 280
     assert cells(CONFIG, "main") == found[:2] and cells(CONFIG, "depths") == found[2:8]
-    assert cells(CONFIG | {"depths": [30]}, "depths") == []
     assert [Cell.parse(str(cell)) for cell in found] == found
 
 

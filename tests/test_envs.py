@@ -15,7 +15,6 @@ from ictd.pipeline.provenance import PACKAGES, module_path
 
 RUNNER = imported_modules("ictd.pipeline.runner")
 GROUPS = load_yaml(ROOT / "envs/groups.yaml")["groups"]
-LOCK = "".join((ROOT / f"envs/{name}.txt").read_text() for name in ("installer", "requirements", "torch"))
 PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow", "llvmlite": "numba", "pypandoc": "pypandoc-binary"}
 
 
@@ -53,16 +52,14 @@ def test_every_environment_has_exactly_what_its_rules_import():
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_every_environment_has_the_locks_versions_and_hashes(name):
-    locked = {}
-    for block in re.split(r"^(?=[\w.-]+==)", LOCK, flags=re.MULTILINE)[1:]:
-        locked.setdefault(block.split(" \\\n")[0], set()).update(re.findall(r"--hash=sha256:\w{64}", block))
+    lock = "".join((ROOT / f"envs/{part}.txt").read_text() for part in ("installer", "requirements", "torch"))
     environment = load_yaml(ROOT / f"envs/{name}.yaml")
     assert environment["channels"] == ["conda-forge", "nodefaults"]
     lines = [line for line in environment["dependencies"][-1]["pip"] if not line.startswith("--")]
     assert {*GROUPS[name]} <= {line.split("==")[0] for line in lines}
-    for pin, *hashes in (line.split(" --") for line in lines):
-        expected = locked.get(pin)
-        assert {f"--{part}" for part in hashes} == expected if expected else "hash=" in hashes[-1], pin
+    for line in lines:
+        # torch has other builds for macOS.
+        assert "hash=" in line and (line.split(" --")[0] not in lock or all(part in lock for part in line.split(" --")))
 
 
 def test_both_images_have_the_same_files():

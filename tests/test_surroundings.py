@@ -29,13 +29,12 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
         "modules/papermill.py": mark("PYTHONPATH"),
         home / ".local/lib/python3.11/site-packages/papermill.py": mark("user site"),
         home / ".config/matplotlib/matplotlibrc": ugly,
-        "jupyter/nbconvert/templates/classic/base.html.j2": "not the page",
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     paths = {"MATPLOTLIBRC": folder / "matplotlibrc", "PYTHONPATH": folder / "modules"}
-    paths |= {"JUPYTER_PATH": folder / "jupyter", "GIT_DIR": ROOT / ".git", "HOME": home}
+    paths |= {"GIT_DIR": ROOT / ".git", "HOME": home}
     others = {"LANG": "de_DE.UTF-8", "PYTHONHASHSEED": "7", "PYTHONOPTIMIZE": "2"}
     return {name: str(path) for name, path in paths.items()} | others
 
