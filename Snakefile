@@ -16,6 +16,7 @@ if " " not in str(ROOT):
     container: str(ROOT / "ictd.sif")
 
 
+# What all rules share, and then the rules of the paper's part in the order in which data flow.
 include: "workflow/rules/step.smk"
 include: "workflow/rules/part.smk"
 include: "workflow/rules/simulate.smk"
