@@ -1,8 +1,9 @@
 """Speed of the engines and of sampling, measured side by side in one run (``make benchmark``)."""
 
-import time
+import timeit
 
 import torch
+from naive import material
 
 import ictd
 from ictd.engine import Engine
@@ -15,25 +16,13 @@ FEATURES = [(5, 5, 30), (10, 5, 30), (50, 5, 30), (20, 20, 30), (50, 50, 30), (1
 
 def seconds(function, repeats=3):
     """Shortest of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def material(count=20_000):
-    """Task sets and batches of the main setting, and initial weights."""
-    tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
-    batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
-    return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
+    return min(timeit.repeat(function, number=1, repeat=repeats))
 
 
 def main():
     """Print times per task and per step, and the engines' ratio."""
     torch.set_num_threads(1)
-    tasks, batches, start = material()
+    tasks, batches, start = material("boyan", STATES, DISCOUNT, 20_000, BATCH, STEPS)
 
     def sample():
         return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))

@@ -204,8 +204,6 @@ def test_the_manifest_names_the_modules_and_the_versions_that_made_each_file(mad
     groups = [(group["versions"]["numpy"], group["files"]) for group in manifest_of("a.txt")["made_with"]]
     assert groups == [("2", ["a.txt"]), ("1", ["b.txt"])]
     made("b", options={"options/m.json": "another"})
-    said = (
-        r"^results/b.txt was made with other options than those in results/options/m.json; rm results/b.txt, "
-    )
+    said = r"^results/b.txt was made with other options than those in results/options/m.json; rm results/b.txt, "
     with pytest.raises(ValueError, match=said):
         manifest_of("a.txt")
