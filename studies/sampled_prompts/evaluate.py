@@ -1,6 +1,6 @@
 """Evaluate baselines and pretrained weights on the contexts of unseen tasks, and compare outputs with shrunk LSTD.
 
-The unseen tasks are those that decide the claims of the paper's part (``ictd.steps.evaluate_claims``); each trial has
+The unseen tasks are those that decide the claims of the paper's part (``ictd.steps.unseen``); each trial has
 its own.  Contexts have three formats: "step" (a column for each step), "grouped" (a column for each visited state) and
 "pseudo" (grouped, with one pseudo-step from each state to all states equally, so that all columns exist).  Attention is
 divided by the number of steps, and by the number of states for grouped columns, as in pretraining.

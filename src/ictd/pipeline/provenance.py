@@ -100,7 +100,7 @@ def edited(content: dict) -> list[str]:
 
 def listed(value) -> list:
     """A value as a list, unless it is one."""
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def options_digest(content: dict) -> str:
