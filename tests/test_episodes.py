@@ -111,7 +111,9 @@ def test_several_contexts_and_long_ones_equal_single_short_ones(ended):
             given = (discounts, 0.7, number, 4, features) if ended else (0.85, 0.7, number, 4, features)
             found = function(states, rewards, *given, terminals=ends if ended else None)
             assert function(states[:0], rewards[:0], 0.9, 0.7, number, 4).shape == (0, 4)
-            for i, own in enumerate(np.broadcast_to(np.eye(4) if features is None else features, (3, 4, found.shape[1]))):
+            for i, own in enumerate(
+                np.broadcast_to(np.eye(4) if features is None else features, (3, 4, found.shape[1]))
+            ):
                 steps = states[i, :-1], rewards[i], states[i, 1:], ends[i], ends[i], discounts[i]
                 steps = dict(zip("srntcd", steps, strict=True))
                 expected = literal(steps, own, 0.7, number, number, 0, naive.larger_weights(own.shape[1]))
@@ -246,7 +248,9 @@ def test_convergent_updates_give_no_warning(discount):
 @pytest.mark.parametrize("kind", [np.int8, np.uint64, ">i4"])
 def test_states_and_ends_may_have_any_type(kind):
     states, following, ends = np.array([[[0, 99], [99, 1]], [[99, 0], [1, 0]], [[0, 1], [0, 1]]], kind)
-    found = Context.from_transitions(states, np.ones((2, 2)), following, 100, terminals=ends.astype(bool).astype(object))
+    found = Context.from_transitions(
+        states, np.ones((2, 2)), following, 100, terminals=ends.astype(bool).astype(object)
+    )
     states, following, ends = states.tolist(), following.tolist(), ends.tolist()
     assert found == Context.from_transitions(states, np.ones((2, 2)), following, 100, terminals=ends)
 

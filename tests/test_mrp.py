@@ -106,7 +106,9 @@ def test_boyan_equals_algorithm_3(states):
     reward, epsilon, last = (draws.uniform(low, 1, (5, k)) for low, k in ((-1, states), (0, states - 2), (0, states)))
     np.testing.assert_array_equal(tasks.reward, reward)
     for i in range(5):
-        expected = [[e * (j == s + 1) + (1 - e) * (j == s + 2) for j in range(states)] for s, e in enumerate(epsilon[i])]
+        expected = [
+            [e * (j == s + 1) + (1 - e) * (j == s + 2) for j in range(states)] for s, e in enumerate(epsilon[i])
+        ]
         expected += [np.eye(states)[-1], normalised(last[i])]
         np.testing.assert_allclose(tasks.transition[i], expected, rtol=ROUNDING)
 
