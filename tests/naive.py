@@ -2,7 +2,6 @@
 
 import itertools
 from contextlib import suppress
-from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -32,24 +31,6 @@ def stationary(transition):
     n = len(transition)
     system = np.vstack([transition.T - np.eye(n), np.ones(n)])
     return np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
-
-
-def exact_stationary(transition):
-    """The stationary distribution of an irreducible chain in fractions, whose rows sum to one by their diagonals."""
-    n = len(transition)
-    p = [[Fraction(entry) for entry in row] for row in transition]
-    # Columns of mu (p - I) = 0 without the last one, which the sum replaces; Gauss-Jordan elimination.
-    for i in range(n):
-        p[i][i] = -sum(p[i][:i] + p[i][i + 1 :])
-    system = [[*(p[j][i] for j in range(n)), Fraction(0)] for i in range(n - 1)] + [[Fraction(1)] * (n + 1)]
-    for k in range(n):
-        pivot = next(i for i in range(k, n) if system[i][k])
-        system[k], system[pivot] = system[pivot], system[k]
-        system[k] = [entry / system[k][k] for entry in system[k]]
-        for i in range(n):
-            if i != k:
-                system[i] = [a - system[i][k] * b for a, b in zip(system[i], system[k], strict=True)]
-    return [float(row[-1]) for row in system]
 
 
 def eliminated(transition):
@@ -354,17 +335,6 @@ def certainty_equivalence(states, rewards, n, discount, pseudo_counts, other_rew
                 if counts[s].sum():
                     value[s] += discount * counts[s, j] / counts[s].sum() * previous[j]
     return value
-
-
-def preconditioned_td(states, rewards, features, discount, preconditioner, updates):
-    """Batch TD with a preconditioner, sample by sample."""
-    w = np.zeros(features.shape[1])
-    for _ in range(updates):
-        change = np.zeros(len(w))
-        for (now, following), reward in zip(itertools.pairwise(states), rewards, strict=True):
-            change += (reward + (discount * features[following] - features[now]) @ w) * features[now]
-        w = w + preconditioner @ change / len(rewards)
-    return w
 
 
 # Pretraining

@@ -3,10 +3,8 @@
 import naive
 import numpy as np
 import pytest
-from tolerances import ROUNDING
 
 from ictd.statistics import (
-    RESAMPLES,
     bootstrap,
     bootstrap_mean,
     correlation,
@@ -46,16 +44,6 @@ def test_standard_errors():
     assert standard_error(samples) == pytest.approx(samples.std(ddof=1) / 20)
     np.testing.assert_allclose(standard_error(np.array([[1.0, 2], [3, 2]])), [1, 0])
     assert standard_error(np.array([5.0])) == 0
-
-
-def test_the_bootstrap_is_10_000_draws_with_replacement():
-    samples = np.random.default_rng(3).normal(size=(40, 2))
-    drawn = np.random.default_rng(0).integers(40, size=(RESAMPLES, 40))
-    means = np.array([samples[draw].mean(axis=0) for draw in drawn])
-    resampled = bootstrap(lambda means: {"first": means[:, 0], "ratio": means[:, 1] / means[:, 0]}, samples)
-    np.testing.assert_allclose(resampled["first"].resampled, means[:, 0], atol=ROUNDING)
-    np.testing.assert_allclose(resampled["ratio"].resampled, means[:, 1] / means[:, 0], rtol=1e-9)
-    assert resampled["first"].value == pytest.approx(samples[:, 0].mean())
 
 
 def squared_cosine(means):
