@@ -3,6 +3,7 @@
 import time
 from functools import partial
 
+import naive
 import torch
 from explore import TYPED, V8
 
@@ -25,17 +26,10 @@ def seconds(function, repeats=3):
     return min(times)
 
 
-def material(count=20_000):
-    """Task sets and batches of the main setting, and initial weights."""
-    tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
-    batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
-    return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
-
-
 def main():
     """Print times per task and per step, and the engines' ratio."""
     torch.set_num_threads(1)
-    tasks, batches, start = material()
+    tasks, batches, start = naive.material("boyan", STATES, DISCOUNT, 20_000, BATCH, STEPS)
 
     def sample():
         return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))

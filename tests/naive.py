@@ -178,12 +178,7 @@ def transition_counts(paths, lengths, states):
 
 def columns_of_steps(states, rewards, n, discount):
     """The context of a trajectory S_0, ..., S_m with rewards R_1, ..., R_m, column by column."""
-    context = np.zeros((2 * n + 1, len(rewards)))
-    for t, reward in enumerate(rewards):
-        context[states[t], t] = 1
-        context[n + states[t + 1], t] = discount
-        context[-1, t] = reward
-    return context
+    return columns_of_features(np.eye(n), states[:-1], states[1:], rewards, discount)
 
 
 def columns_of_features(features, states, next_states, rewards, discount):
@@ -399,13 +394,6 @@ def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learni
 
 
 # Statistics
-
-
-def rank_correlation(first, second):
-    """Spearman's correlation of two sequences without ties."""
-    place = {value: i for i, value in enumerate(sorted(first))}
-    other = {value: i for i, value in enumerate(sorted(second))}
-    return np.corrcoef([place[v] for v in first], [other[v] for v in second])[0, 1]
 
 
 def discoveries(p, level):

@@ -22,38 +22,31 @@ def matrices(rng, dimension, layers, heads, seeds=2, gain=0.5):
     return rng.normal(0, gain / np.sqrt(height * heads), (2, seeds, layers, heads, height, height))
 
 
-def attention_with(P, Q, depth, kind=ictd.GramAttention):
+def attention_with(P, Q, depth):
     """GramAttention with given P and Q."""
     seeds, layers, heads, height = P.shape[:4]
-    module = kind((height - 1) // 2, depth, heads, looped=layers == 1, seeds=range(seeds))
+    module = ictd.GramAttention((height - 1) // 2, depth, heads, looped=layers == 1, seeds=range(seeds))
     module.P.data, module.Q.data = torch.tensor(P), torch.tensor(Q)
     return module
 
 
-class InTheta(ictd.GramAttention):
-    """P and Q masked to Theta^looped."""
+class Looped(torch.nn.Module):
+    """The Transformer in Theta^looped with the initial weights of ``ictd.pretrain``, of all seeds."""
 
-    def matrices(self, layer):
-        P, Q = super().matrices(layer)
-        ones = ictd.Weights(np.ones(2 * self.dimension), np.ones((2 * self.dimension,) * 2))
-        corner = torch.zeros(P.shape[-2:], dtype=P.dtype)
-        corner[-1, -1] = 1
-        return P * (torch.tensor(ones.P()) - corner) + corner, Q * torch.tensor(ones.Q())
+    def __init__(self, tasks, depth):
+        super().__init__()
+        streams = [ictd.generator(seed, tasks.name, tasks.states, "weights") for seed in SEEDS]
+        weights = [ictd.initial_weights(tasks.dimension, 0.1, rng) for rng in streams]
+        stacked = (torch.tensor(np.stack([getattr(one, name) for one in weights])) for name in "uA")
+        self.u, self.A = map(torch.nn.Parameter, stacked)
+        self.depth = depth
 
-
-def in_theta(weights, depth):
-    """Masked attention with the weights (S,) of Theta^looped; masked entries are not zero."""
-    P, Q = weights.P()[:, None, None].copy(), weights.Q()[:, None, None].copy()
-    P[..., :-1, :] = 0.7
-    Q[..., -1] = -0.3
-    return attention_with(P, Q, depth, InTheta)
-
-
-def initial_in_theta(tasks, depth):
-    """Masked attention with the initial weights of ``ictd.pretrain``."""
-    streams = [ictd.generator(seed, tasks.name, tasks.states, "weights") for seed in SEEDS]
-    weights = [ictd.initial_weights(tasks.dimension, 0.1, rng) for rng in streams]
-    return in_theta(ictd.Weights(*(np.stack([getattr(one, name) for one in weights]) for name in "uA")), depth)
+    def forward(self, G, queries):
+        M, A, total = G[..., :-1, :-1], self.A[:, None], 0
+        k = self.u[:, None, None] @ M + G[..., -1:, :-1]
+        for _ in range(self.depth):
+            total, k = total + k, k + k @ A @ M
+        return -(queries @ (total @ A[..., : queries.shape[-1]]).mT)[..., 0]
 
 
 @pytest.mark.parametrize(("dimension", "layers", "heads"), [(2, 1, 1), (5, 1, 3), (2, 4, 2)])
@@ -91,18 +84,15 @@ def test_initial_values_of_seeds_do_not_depend_on_each_other():
         (lambda v, r, following, discount: 0.5 * (r + discount * following), None, ictd.SampledPrompts(4, 12), 0.05),
     ],
 )
-def test_training_masked_to_theta_equals_pretrain(target, features, prompts, clip):
+def test_training_in_theta_equals_pretrain(target, features, prompts, clip):
     tasks = distribution(features=features)
     settings = {"prompts": prompts, "target": target, "updates": 100, "seeds": SEEDS, "batch_size": 16, "clip": clip}
     settings |= {"rollout_steps": 20, "learning_rate": 0.003, "progress": False}
-    expected = ictd.pretrain(tasks, 3, GAMMA, **settings).weights
-    start = initial_in_theta(tasks, 3)
-    P = start.P.detach().clone()
+    expected, start = ictd.pretrain(tasks, 3, GAMMA, **settings).weights, Looped(tasks, 3)
     module = ictd.pretrain_attention(start, tasks, GAMMA, **settings)
     assert module is start and np.abs(expected.A).max() > 0.1
-    np.testing.assert_allclose(module.P[:, 0, 0, -1, :-1].detach(), expected.u, atol=ENGINES)
-    np.testing.assert_allclose(module.Q[:, 0, 0, :-1, :-1].detach(), expected.A, atol=ENGINES)
-    np.testing.assert_array_equal(module.P[..., :-1, :].detach(), P[..., :-1, :])
+    np.testing.assert_allclose(module.u.detach(), expected.u, atol=ENGINES)
+    np.testing.assert_allclose(module.A.detach(), expected.A, atol=ENGINES)
 
 
 def test_blocks_contain_whole_updates(monkeypatch):

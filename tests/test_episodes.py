@@ -153,19 +153,17 @@ def test_states_with_the_same_features_continue_an_episode():
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("function", [ictd.td_lambda, ictd.lstd_lambda])
-def test_many_steps_and_states_take_little_memory(function):
+def test_many_steps_and_states_take_little_memory():
     rng = np.random.default_rng(0)
     states, rewards = rng.integers(0, 500, 200_001), rng.normal(size=200_000)
     tracemalloc.start()
-    context = Context.from_trajectory(states, rewards, 500)
-    by_features = Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 60)))
+    Context.from_trajectory(states, rewards, 500)
+    Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 60)))
     Context.from_trajectory(states[:11], rewards[:10], features=rng.normal(size=(3000, 1)))
-    function(states[:3001], rewards[:3000], 0.9, 0.5, 0.1, 500)
-    peak = tracemalloc.get_traced_memory()[1]
+    for function in (ictd.td_lambda, ictd.lstd_lambda):
+        function(states[:3001], rewards[:3000], 0.9, 0.5, 0.1, 500)
+    assert tracemalloc.get_traced_memory()[1] < 60e6
     tracemalloc.stop()
-    assert peak < 60e6 and by_features.dimension == 60
-    assert context.D[states[0], states[1]] >= 1 / 200_000
 
 
 # Equations without a single solution

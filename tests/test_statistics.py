@@ -16,13 +16,6 @@ from ictd.statistics import (
 )
 
 
-def test_rank_correlations_equal_naive():
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(4, 9)), rng.normal(size=9)
-    for row, value in zip(first, rank_correlation(first, second), strict=True):
-        assert value == pytest.approx(naive.rank_correlation(row, second))
-
-
 @pytest.mark.parametrize(
     ("values", "expected"), [([3.0, 1.0, 3.0], [1.5, 0, 1.5]), ([1.0, np.nan, 2.0], [0, 2, 1]), ([5.0], [0])]
 )
@@ -36,7 +29,7 @@ def test_correlations_of_known_cases():
     np.testing.assert_allclose(correlation(rows, np.array([0.0, 1, 3])), [0, 1])
     np.testing.assert_allclose(correlation(rows, np.ones(3)), [0, 0])
     assert rank_correlation(np.ones(5), np.arange(5.0)) == 0
-    assert rank_correlation(np.array([1.0, 2.0, np.nan]), np.arange(3.0)) == 1
+    assert rank_correlation(np.array([1.0, 9.0, np.nan]), np.array([0.5, 1, 9])) == 1
 
 
 def test_standard_errors():
