@@ -164,15 +164,6 @@ def unroll(tasks, batch_size, discount, rollout_steps, rng):
     return visits, transitions, return_sums
 
 
-def transition_counts(paths, lengths, states):
-    """Transitions among the first steps of trajectories, one after another."""
-    counts = np.zeros((len(paths), states, states), int)
-    for i, path in enumerate(paths):
-        for t in range(lengths[i]):
-            counts[i, path[t], path[t + 1]] += 1
-    return counts
-
-
 # Prompts
 
 
@@ -207,21 +198,6 @@ def enumerated_prompt(transition, reward, discount, query):
         prompt[-1, s] = reward[s]
     prompt[query, n] = 1
     return prompt
-
-
-def averages(features, next_features, rewards):
-    """The averages of a ``Context`` by their definitions, step by step."""
-    m, n = np.shape(features)
-    averages = {"C": np.zeros((n, n)), "D": np.zeros((n, n)), "E": np.zeros((n, n)), "b": np.zeros(n), "d": np.zeros(n)}
-    averages["reward_square"] = 0.0
-    for now, following, reward in zip(features, next_features, rewards, strict=True):
-        averages["C"] += np.outer(now, now) / m
-        averages["D"] += np.outer(now, following) / m
-        averages["E"] += np.outer(following, following) / m
-        averages["b"] += reward * now / m
-        averages["d"] += reward * following / m
-        averages["reward_square"] += reward**2 / m
-    return averages
 
 
 # Transformer and baselines

@@ -16,12 +16,6 @@ def tasks():
     return ictd.sample_tasks("loop", STATES, 3, np.random.default_rng(0))
 
 
-def assert_averages(context, expected):
-    """The fields of a context of no leading axes."""
-    for name, value in expected.items():
-        np.testing.assert_allclose(getattr(context, name), value, atol=ROUNDING, err_msg=name)
-
-
 def test_prompts_equal_naive(tasks):
     paths = ictd.sample_paths(tasks, 7, np.random.default_rng(1))
     sampled = ictd.prompts_of(ictd.sampled_columns(paths, tasks.reward, DISCOUNT))
@@ -48,13 +42,19 @@ def test_averages_of_steps_equal_naive(length, states, dimension):
         Context.from_features(features[now], features[following], rewards),
         Context.from_transitions(now[mixed], rewards[mixed], following[mixed], **given),
     ]
-    expected = {"length": length, "dimension": features.shape[1]}
+    columns = naive.columns_of_features(features, now, following, rewards, 1)
     for context in contexts:
-        assert_averages(context, expected | naive.averages(features[now], features[following], rewards))
-    counts = naive.transition_counts([path], [length], states)[0]
-    of_shares = Context.of_shares(length, counts / length, reward)
+        np.testing.assert_allclose(context.G, columns @ columns.T / length, atol=ROUNDING)
+        assert (context.length, context.dimension) == (length, features.shape[1])
+        b, d = context.b[:, None], context.d[:, None]
+        blocks = [[context.C, context.D, b], [context.D.T, context.E, d], [b.T, d.T, context.reward_square]]
+        np.testing.assert_allclose(context.G, np.block(blocks), atol=ROUNDING)
+    shares = np.zeros((states, states))
+    np.add.at(shares, (now, following), 1 / length)
+    of_shares = Context.of_shares(length, shares, reward)
     of_shares = of_shares.with_features(features) if dimension else of_shares
-    assert_averages(of_shares, expected | naive.averages(features[now], features[following], reward[now]))
+    columns = naive.columns_of_features(features, now, following, reward[now], 1)
+    np.testing.assert_allclose(of_shares.G, columns @ columns.T / length, atol=ROUNDING)
     columns = naive.columns_of_features(features, now, following, reward[now], DISCOUNT)
     np.testing.assert_array_equal(ictd.sampled_columns(path, reward, DISCOUNT, features), columns)
 
