@@ -578,10 +578,8 @@ def sample_tasks(env: Env, states: States, size: Count, rng: np.random.Generator
     return Tasks(*_drawn(env, states, size, rng, options))
 
 
-def _drawn(
-    env: str | Environment, states: int, size: int, rng: np.random.Generator, options: dict, before: int = 0
-) -> tuple:
-    """Transition probabilities and rewards that an environment draws, which has drawn some tasks before."""
+def _drawn(env: str | Environment, states: int, size: int, rng: np.random.Generator, options: dict) -> tuple:
+    """Transition probabilities and rewards that an environment draws."""
     function = env if callable(env) else ENVIRONMENTS[env]
     try:
         drawn = function(states, size, rng, **options)
@@ -595,8 +593,8 @@ def _drawn(
         if isinstance(error, RuntimeError) and not isinstance(error.__cause__, StopIteration):
             raise
         raise ValueError(
-            f"environment {name_of(env)!r} gave {before} tasks, and stopped by {error.__cause__ or error!r} when asked"
-            f" for {size} more; give a function that can draw tasks without end, or ask for fewer."
+            f"environment {name_of(env)!r} stopped by {error.__cause__ or error!r} when asked for {size} more tasks;"
+            " give a function that can draw tasks without end, or ask for fewer."
         ) from error
     if not isinstance(drawn, tuple) or len(drawn) != 2:
         raise ValueError(f"environment {name_of(env)!r} returned {type(drawn).__name__}; return (transition, reward).")
@@ -658,9 +656,9 @@ class TaskDistribution:
         self.features, self.behaviour = features, behaviour
         self.name = name_of(env)
         # A draw finds errors in options and shapes.  Loop stands for a function, which may have few tasks to give.
-        self.env, self.drawn = (lambda *given, **_: loop(*given)) if callable(env) else env, 0
+        self.env = (lambda *given, **_: loop(*given)) if callable(env) else env
         self.dimension = self.sample(1, np.random.default_rng(0)).dimension
-        self.env, self.drawn = env, 0
+        self.env = env
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -670,8 +668,7 @@ class TaskDistribution:
     @validate
     def sample(self, size: Count, rng: np.random.Generator) -> Tasks:
         """Draw ``size`` tasks."""
-        transition, reward = _drawn(self.env, self.states, size, rng, self.options, self.drawn)
-        self.drawn += size
+        transition, reward = _drawn(self.env, self.states, size, rng, self.options)
         features, behaviour = self.features, self.behaviour
         if isinstance(features, int):
             features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))
