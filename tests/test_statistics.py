@@ -73,7 +73,7 @@ def test_intervals_of_degenerate_samples():
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
     # From the quantiles of the beta distribution.
-    [(20, 20, 0.8315665, 1), (0, 20, 0, 0.1684335), (17, 20, 0.6210732, 0.9679291), (1, 2, 0.0125791, 0.9874209)],
+    [(20, 20, 0.8315665, 1), (0, 20, 0, 0.1684335), (17, 20, 0.6210732, 0.9679291), (1, 2, 0.01257912, 0.98742088)],
 )
 def test_proportions_have_exact_intervals(successes, trials, low, high):
     assert proportion(successes, trials) == pytest.approx((successes / trials, low, high), rel=1e-6, abs=0)
