@@ -42,6 +42,8 @@ def test_pattern_measures_equal_their_definitions():
     shares = {"pattern": along**2 / total / 4, "pattern_A11": 0, "pattern_A12": 0.9}
     shares |= {"pattern_A21": 1 / 15, "pattern_A22": 0.04 / 15}
     assert items(pattern_shares(A)) == pytest.approx(shares)
+    shares |= {"pattern": 0, "pattern_A11": 4 / 20, "pattern_A12": 0}
+    assert items(pattern_shares(-A)) == pytest.approx(shares)
 
 
 def test_measures_of_several_weights_are_those_of_each():
@@ -123,9 +125,11 @@ def test_the_shortest_matrix_has_the_same_outputs_and_the_least_norm():
 def test_shares_of_other_representatives():
     rng = np.random.default_rng(1)
     a, theta = unidentifiable_direction(3, 0.9), ictd.theta_td(3).A
-    found = representative_shares(np.stack([2 * theta + np.outer(a, rng.normal(size=6)), -theta]), 0.9)
-    np.testing.assert_allclose(found["pattern_shortest"], [1, 0], atol=ROUNDING)
-    assert 0 < found["pattern_full"][0] < 1 and found["pattern_full"][1] == 0
+    A = np.stack([2 * theta + np.outer(a, rng.normal(size=6)), -theta])
+    found = representative_shares(A[:, None], 0.9)
+    np.testing.assert_allclose(found["pattern_shortest"][:, 0], [1, 0], atol=ROUNDING)
+    cosine = np.vdot(A[0], theta) / np.linalg.norm(A[0]) / np.linalg.norm(theta)
+    np.testing.assert_allclose(found["pattern_full"][:, 0], [cosine**2, 0], rtol=ROUNDING)
 
 
 def test_the_share_outside_the_family_is_that_of_the_orthogonal_part():

@@ -62,9 +62,12 @@ class TaskArrays:
     def __getitem__(self, tasks: slice) -> Self:
         if not isinstance(tasks, slice):
             raise ValueError(f"{abbreviated(tasks)} is no slice of tasks; write [3:4] for task 3.")
-        arrays = {name: field for name, field in vars(self).items() if isinstance(field, np.ndarray)}
-        selected = {name: np.ascontiguousarray(field[tasks]) for name, field in arrays.items()}
-        return self.unchecked(**vars(self) | selected)
+        return self.unchecked(**self._of_arrays(lambda field: np.ascontiguousarray(field[tasks])))
+
+    def _of_arrays(self, function: Callable) -> dict:
+        """The fields, with a function of each array in its place."""
+        fields = vars(self).items()
+        return {name: function(field) if isinstance(field, np.ndarray) else field for name, field in fields}
 
     def _validate(self) -> None:
         """Validate arrays with leading axes "...": one axis of tasks, or none for a single task, which gets one."""
@@ -72,8 +75,7 @@ class TaskArrays:
         if len(lead) > 1 or 0 in lead:
             raise ValueError(f"the arrays have leading axes {lead}; give one axis of tasks, or none for a single task.")
         if not lead:
-            arrays = {name: field for name, field in vars(self).items() if isinstance(field, np.ndarray)}
-            vars(self).update({name: field[None] for name, field in arrays.items()})
+            vars(self).update(self._of_arrays(lambda field: field[None]))
 
 
 @dataclass(frozen=True)
