@@ -311,42 +311,6 @@ def certainty_equivalence(states, rewards, n, discount, pseudo_counts, other_rew
 # Pretraining
 
 
-def batch_loss(weights, tasks, batches, algo, depth, discount, targets):
-    """Half the mean squared error of task 0's batch to fixed targets, (n, n) of pairs of states or (n,) of states."""
-    values = enumerated_values(weights, depth, tasks.transition[0], tasks.reward[0], discount)
-    total = 0.0
-    for s in range(tasks.states):
-        for following in range(tasks.states):
-            target = targets[s, following] if algo == "td" else targets[s]
-            total += batches.transitions[0, s, following] * (target - values[s]) ** 2
-    return total / 2 / batches.visits[0].sum()
-
-
-def batch_gradient(weights, tasks, batches, algo, depth, discount):
-    """Gradient of ``batch_loss`` for u and A, flat, by central differences; the targets do not move."""
-    values = enumerated_values(weights, depth, tasks.transition[0], tasks.reward[0], discount)
-    if algo == "td":
-        targets = tasks.reward[0][:, None] + discount * values[None, :]
-    else:
-        targets = batches.return_sums[0] / np.maximum(batches.visits[0], 1)
-    flat = np.concatenate([weights.u, weights.A.ravel()])
-    gradient = np.empty_like(flat)
-    for k in range(len(flat)):
-        losses = []
-        for sign in (1, -1):
-            moved = flat.copy()
-            moved[k] += sign * 1e-6
-            shifted = weights_of(moved, tasks.states)
-            losses.append(batch_loss(shifted, tasks, batches, algo, depth, discount, targets))
-        gradient[k] = (losses[0] - losses[1]) / 2e-6
-    return gradient
-
-
-def weights_of(flat, states):
-    """Weights from u and A in one flat array."""
-    return ictd.Weights(flat[: 2 * states], flat[2 * states :].reshape(2 * states, 2 * states))
-
-
 def clipped_step(optimizer, loss, clip):
     """Make a step down the gradient of a loss, clipped to a norm unless it is 0; torch's clipping adds 1e-6 to it."""
     optimizer.zero_grad()

@@ -93,13 +93,6 @@ def test_divergent_updates_give_a_warning(depth):
         batch_td(context, DISCOUNT, 50.0, depth)
 
 
-def test_off_policy_td_diverges_with_a_warning():
-    """Two states with the features 1 and 2, of which only the first is visited (Tsitsiklis and Van Roy 1996)."""
-    context = Context.enumerated([[0.0, 1.0], [0.5, 0.5]], [0.5, 1.0], [[1.0], [2.0]], [1.0, 0.0])
-    with pytest.warns(RuntimeWarning, match="batch_td diverged for 1 of 1 estimates"):
-        batch_td(context, 0.9, 0.1, 2000)
-
-
 def test_one_weight_that_is_not_finite_is_divergence():
     """The estimate of state 0 is -inf after two updates; no step starts from state 1."""
     with pytest.warns(RuntimeWarning, match="batch_td diverged for 1 of 1 estimates"):

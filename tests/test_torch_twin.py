@@ -8,7 +8,6 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.evaluation import draw_unseen_tasks
-from ictd.torch_twin import batch_of
 
 STATES, DISCOUNT = 4, 0.85
 
@@ -47,14 +46,3 @@ def test_prompts_of_other_types_are_converted(data):
     values = model(joint, queries=4).detach().numpy()
     single = model(torch.from_numpy(joint).float(), queries=4).detach().numpy()
     np.testing.assert_allclose(single, values, atol=1e-4 * np.abs(values).max())
-
-
-def test_a_batch_has_the_transitions_and_the_return_sums_of_its_statistics():
-    _, batches, _ = naive.material("loop", 3, 0.9, tasks=2)
-    state, following, mean_return = batch_of(batches, 1)
-    counts, return_sums = np.zeros((3, 3)), np.zeros(3)
-    for t in range(64):
-        counts[state[t], following[t]] += 1
-        return_sums[state[t]] += mean_return[t]
-    np.testing.assert_array_equal(counts, batches.transitions[1])
-    np.testing.assert_allclose(return_sums, batches.return_sums[1], atol=ROUNDING * 100)
