@@ -3,7 +3,6 @@
 import doctest
 import io
 import json
-import re
 from importlib import import_module
 
 import naive
