@@ -7,7 +7,7 @@ import pytest
 from projects import ROOT, STUDIES
 from pypdf import PdfReader
 
-from ictd.report.numbers import ABSENT, load_references
+from ictd.report.numbers import ABSENT, OF_CLAIMS, load_references
 from ictd.steps.report import article
 from ictd.storage import file_digest, save_json, save_table, save_text
 
@@ -51,7 +51,7 @@ Not this: $\wrong{x}$.
 def results(tmp_path):
     """A folder of results of the paper's part and of one study."""
     folder = tmp_path / "results"
-    claim = {"id": "pattern/td", "value": 0.5, "low": 0.4, "high": 0.6, "verdict": "holds"}
+    claim = dict.fromkeys(OF_CLAIMS, 0.5) | {"id": "pattern/td", "verdict": "holds"}
     for name, error in (("", 1.5), ("control", 2.5)):
         save_json(folder / name / "claims.json", [claim])
         save_table(folder / name / "numbers.csv", {"name": ["error"], "value": [error]})

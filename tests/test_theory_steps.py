@@ -126,7 +126,7 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
 def test_a_family_of_weights_has_the_limit_v(checks):
     """Compared with naive Transformers on whole prompts, and with the fixed point of layers."""
     table, updates = checks["family"], checks["family_updates"]
-    assert len(table) == 2 * (3 * 5 + 3) * 13 and len(updates) == 2 * 2 * 5 * len(family.update_depths(12))
+    assert len(table) == 2 * (3 * 5 + 3) * 13 and len(updates) == 2 * 2 * 5 * 9
     for env in ENVS:
         tasks, rng = theory_tasks(env, 3, 20), ictd.generator(0, env, 3, "family")
         u_rng = ictd.generator(0, env, 3, "family u")
