@@ -1,10 +1,8 @@
 """Claims: decisions by a statistic, records of claims, and the words for verdicts."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from ictd.report import html
 from ictd.report.claim import Trials, as_records, claim
 from ictd.report.claim_tables import claims_overview, claims_rows, what_does_not_hold
 from ictd.report.verdicts import LISTED, closest, in_words, measured, outcome, overall, verdict_by, verdict_in_words
@@ -154,9 +152,3 @@ def test_overview_counts_verdicts_and_names_claims_that_do_not_hold():
     rows = claims_rows(records)
     assert rows.count('<div id="rows-') == 2 and ">not finite</td>" in rows
     assert what_does_not_hold(records).count("<li>") == 1
-
-
-def test_formulas_become_html():
-    frame = pd.DataFrame({"claim": ["So $||Y_l||_inf <= gamma^L (x^{(i)})$ & theta^TD_L -> no."]})
-    formula = "<i>||Y<sub>l</sub>||<sub>∞</sub> ≤ γ<sup>L</sup> (x<sup>(i)</sup>)</i>"
-    assert f"So {formula} &amp; θ<sup>TD</sup>_L -&gt; no." in html.table(frame)
