@@ -291,8 +291,8 @@ def family_limit(results):
     NEGLIGIBLE,
     section=BEYOND,
     shown="family",
-    statement=r"With any $u$, $\mathrm{TF}_L \to v' + u X (I - \gamma P')^{-1}$ for all weights of this set, so the limit"
-    " is v only for $u$ that no prompt sees, $u X = 0$.",
+    statement=r"With any $u$, $\mathrm{TF}_L \to v' + u X (I - \gamma P')^{-1}$ for all weights of this set, so the"
+    " limit is v only for $u$ that no prompt sees, $u X = 0$.",
 )
 def family_u(results):
     """Largest distance from this limit over draws of $u$ and $[G; H]$, tasks and queries at the last layer, divided by
