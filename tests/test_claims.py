@@ -39,7 +39,7 @@ def test_trials_are_decided_by_the_whole_interval_and_counted(relation, samples,
     assert (one.id, one.verdict, one.trials, one.trials_hold) == ("more/td-5", verdict, len(samples), trials)
     assert (one.statement, one.statistic) == ("There is more of it, $x_{i}$, and the statement goes on.", "its number")
     assert made(("td", Trials(samples[:1]))) == []
-    others = made(("td", Trials(samples, seeds=np.array([0, 5]))), ("a", 2, [0, 5]))
+    others = made(("td", Trials(samples), [0, 5]), ("a", 2, [0, 5]))
     assert [(other.trials, other.trials_hold) for other in others] == [(2, 1), (2, 1)]
 
 

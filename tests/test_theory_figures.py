@@ -61,7 +61,7 @@ def test_expected_updates(algo, error):
 
 
 def test_the_family():
-    axes = {"member": ["inside", "beyond", "theta_td", *figures.ALGORITHMS], **SETTINGS, "draw": [0, 1]}
+    axes = {"member": [*figures.MEMBERS], **SETTINGS, "draw": [0, 1]}
     members = numbered({**axes, "layer": range(9)}, ["error", "bound"])
     members = members[members["member"].isin(["inside", "beyond"]) | (members["draw"] == 0)]
     members.loc[members["member"].isin(["inside", "beyond"]) & (members["layer"] == 8), "error"] = 1e101

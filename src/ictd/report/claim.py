@@ -102,13 +102,10 @@ class Trials(NamedTuple):
 
     Parameters
     ----------
-    samples : (S,) array, of which the interval is computed
-    seeds : (T,) array, optional
-        The values of which those are counted that meet the threshold, if they are not the samples.
+    samples : (S,) array
     """
 
     samples: np.ndarray
-    seeds: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -119,8 +116,8 @@ class Statement:
     ----------
     compute : function
         A generator of pairs of a setting and a value.  The setting is a text or a sequence of words and numbers.  The
-        value is a number, an ``Estimate`` with its interval, or ``Trials``.  A pair may be followed by ``Trials`` that
-        are only counted.
+        value is a number, an ``Estimate`` with its interval, or ``Trials``.  A third item is an array of statistics of
+        trials, of which those are counted that meet the threshold; by default they are those of ``Trials``.
     claim : Claim
         Without a setting and a value; its id is the name of the statement.
     kind : str, or function of results, id and setting that returns it
@@ -145,7 +142,7 @@ class Statement:
             if isinstance(value, Trials):
                 if len(value.samples) < 2:
                     continue
-                counted = [value.samples if value.seeds is None else value.seeds]
+                counted = counted or [value.samples]
                 resampled = bootstrap_mean(np.asarray(value.samples))
                 value = resampled.estimate()
                 p = resampled.level_below(claim.threshold)
