@@ -18,7 +18,7 @@ from ictd.report.tables import load_table
 from ictd.steps import concatenate
 from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
 from ictd.storage import save_arrays
-from ictd.theory import statements
+from ictd.theory import inequalities
 from ictd.theory.family import ALGORITHMS, algorithm_weights, random_preconditioner
 
 torch.set_num_threads(1)
@@ -68,9 +68,9 @@ def close(found, expected, what):
 
 def test_sides_are_summarised_over_all_tasks(checks):
     table = checks["statements"]
-    of_values = {statement.__name__ for statement in statements.OF_VALUES}
+    of_values = {statement.__name__ for statement in inequalities.OF_VALUES}
     settings = [*itertools.product(ENVS, [3, 2], [TASKS], [of_values])]
-    settings += [(env, 2, 20, {statement.__name__ for statement in statements.OF_GRADIENTS}) for env in ENVS]
+    settings += [(env, 2, 20, {statement.__name__ for statement in inequalities.OF_GRADIENTS}) for env in ENVS]
     assert len(table) == sum(len(names) * (DEPTH + 1) for *_, names in settings)
     for env, states, size, names in settings:
         tasks = theory_tasks(env, states, size)

@@ -188,10 +188,20 @@ def claim(
         said = paragraphs(compute)
         statistic = said[-1].rstrip(".")
         statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
-        words = {"setting": "", "statement": statement or said[0], "statistic": statistic}
-        look = {"kind": "", "section": section, "shown": shown, "unit": unit}
-        decided_by = {"value": np.nan, "relation": relation, "threshold": threshold}
-        return Statement(compute, Claim(id or compute.__name__, **look, **words, **decided_by), kind)
+        undecided = Claim(
+            id=id or compute.__name__,
+            kind="",
+            section=section,
+            setting="",
+            statement=statement or said[0],
+            statistic=statistic,
+            value=np.nan,
+            relation=relation,
+            threshold=threshold,
+            shown=shown,
+            unit=unit,
+        )
+        return Statement(compute, undecided, kind)
 
     return made
 

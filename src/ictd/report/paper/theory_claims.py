@@ -50,7 +50,7 @@ def theorem_1(results):
 
 
 def inequality(id: str, statement: str, section: str, kind: str = "paper", shown: str = "") -> Statement:
-    """Claim that an inequality of ``ictd.theory.statements`` holds for all tasks and layers."""
+    """Claim that an inequality of ``ictd.theory.inequalities`` holds for all tasks and layers."""
 
     @claim("<", 1, kind=kind, section=section, shown=shown, id=id, statement=statement)
     def violations(results):

@@ -12,8 +12,7 @@ from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import log_spaced_integers
 from ictd.rng import generator
 from ictd.storage import long_table, save_table, stacked
-from ictd.theory.recursion import Embeddings, evolve
-from ictd.theory.statements import (
+from ictd.theory.inequalities import (
     OF_GRADIENTS,
     corollary_1,
     sharper_corollary_1,
@@ -21,6 +20,7 @@ from ictd.theory.statements import (
     summarise,
     theorem_2,
 )
+from ictd.theory.recursion import Embeddings, evolve
 from ictd.theory.updates import GROUPS, GradientSweep, NormEstimate, estimate_norm, layer_updates, sweep_gradients
 from ictd.transformer import theta_td
 
