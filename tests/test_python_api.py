@@ -3,6 +3,7 @@
 import doctest
 import io
 import json
+import re
 from importlib import import_module
 
 import naive

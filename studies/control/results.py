@@ -95,7 +95,7 @@ def decided(results: Results, name: str, difference: np.ndarray) -> Iterator[tup
     """Settings and trials of a claim, from differences (seeds, M, N), for three numbers of transitions m."""
     for k in results.shown:
         samples = difference[:, k]
-        yield (name, f"m = {results.lengths[k]}"), Trials(samples.mean(axis=0), samples.mean(axis=1))
+        yield (name, f"m = {results.lengths[k]}"), Trials(samples.mean(axis=0)), samples.mean(axis=1)
 
 
 def minus_baseline(results: Results, names: list[str], baseline: str, prompts: str = "") -> Iterator[tuple]:
