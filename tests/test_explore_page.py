@@ -2,17 +2,18 @@
 
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from chromium import BROWSER, Chromium
+from explore import PAGE, PARTS
 from html_page import Page
 from tolerances import ROUNDING
 
 import ictd
-from ictd.report import explore
-from ictd.storage import save_text
+from ictd.steps.report import explore
 
 without_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 # A run of a second.
@@ -21,19 +22,18 @@ RESULTS = "view.done && view.tested && view.curves && view.task && !view.testing
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory) -> str:
-    """Address of the page, without settings."""
+def page(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("explore") / "explore.html"
-    save_text(path, explore.in_one_file())
-    return path.as_uri()
+    explore.main(PAGE, PARTS, path)
+    return path
 
 
 @contextmanager
-def opened(address, folder, width=1280, before="", **settings):
+def opened(page, folder, width=1280, before="", **settings):
     """The page with some settings, whose console has no errors when it is closed; a script runs before the page."""
     with Chromium(folder, width, 900) as browser:
         browser("Page.addScriptToEvaluateOnNewDocument", source=before)
-        browser.open(f"{address}#{'&'.join(f'{name}={value}' for name, value in settings.items())}")
+        browser.open(f"{page.as_uri()}#{'&'.join(f'{name}={value}' for name, value in settings.items())}")
         yield browser
         assert not browser.errors
 
@@ -57,22 +57,20 @@ def press(browser, selector):
     browser.run(f"document.querySelector({selector!r}).click()")
 
 
-def test_one_file_has_all_parts_and_loads_nothing(tmp_path):
-    save_text(tmp_path / "explore.html", explore.in_one_file())
-    parts = {path.name for path in explore.FOLDER.glob("[!_p]*.*")} | {"page.css", "page.js", "plots.js"}
-    named = re.findall(r"\{\{(.+?)\}\}", (explore.FOLDER / "page.html").read_text())
-    assert len(named) == len(parts) and {*named} == parts
-    whole = (tmp_path / "explore.html").read_text()
+def test_one_file_has_all_parts_and_loads_nothing(page):
+    named = re.findall(r"\{\{(.+?)\}\}", PAGE.read_text())
+    assert sorted(named) == sorted(part.name for part in PARTS)
+    whole = page.read_text()
     assert len(whole.encode()) < 200_000 and "{{" not in whole
     assert whole.count("</script>") == whole.count("<script") and not re.search(r"\b(src|import|fetch)\b *[=(]", whole)
-    assert {*Page(tmp_path / "explore.html").outside} <= {"report.html", "data:,"}
+    assert {*Page(page).outside} <= {"report.html", "data:,"}
 
 
 @pytest.mark.slow
 @without_browser
-def test_the_page_shows_what_the_engine_computes(address, tmp_path):
+def test_the_page_shows_what_the_engine_computes(page, tmp_path):
     """The worker's numbers on the page are those of the engine in the page."""
-    with opened(address, tmp_path, **SMALL) as browser:
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         wanted = browser.run("""(() => {
           const run = new Run(view.settings);
@@ -121,8 +119,8 @@ def drawn_map(browser, n: int) -> np.ndarray:
 
 @pytest.mark.slow
 @without_browser
-def test_all_controls_of_the_page(address, tmp_path):
-    with opened(address, tmp_path, **SMALL) as browser:
+def test_all_controls_of_the_page(page, tmp_path):
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         press(browser, "#cells button[data-cell='2']")
         cell = browser.run("CELLS[2]")
@@ -161,8 +159,8 @@ def test_all_controls_of_the_page(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-def test_pause_and_the_link(address, tmp_path):
-    with opened(address, tmp_path, **SMALL | {"tasks": 200_000}) as browser:
+def test_pause_and_the_link(page, tmp_path):
+    with opened(page, tmp_path, **SMALL | {"tasks": 200_000}) as browser:
         browser.wait("view.points.length > 3 && !dirty.size")
         assert "After pretraining" in browser.run("PLOTS.steps.textContent")
         press(browser, "#pause")
@@ -179,8 +177,8 @@ def test_pause_and_the_link(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-def test_files_of_the_page(address, tmp_path):
-    with opened(address, tmp_path, **SMALL) as browser:
+def test_files_of_the_page(page, tmp_path):
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         press(browser, "#weights")
         for figure in browser.run("Object.keys(FIGURES)"):
@@ -210,8 +208,8 @@ def test_files_of_the_page(address, tmp_path):
         ({"tasks": "many"}, "tasks is not a number; give a whole number"),
     ],
 )
-def test_bad_settings_say_what_is_wrong(address, tmp_path, settings, sentence):
-    with opened(address, tmp_path, width=390, **SMALL | settings) as browser:
+def test_bad_settings_say_what_is_wrong(page, tmp_path, settings, sentence):
+    with opened(page, tmp_path, width=390, **SMALL | settings) as browser:
         assert browser.run("find('errors').checkVisibility()")
         assert sentence in text(browser, "errors") and browser.run("find('start').disabled && !view.number")
         change(browser, "environment", "ring")
@@ -224,9 +222,9 @@ def test_bad_settings_say_what_is_wrong(address, tmp_path, settings, sentence):
 
 @pytest.mark.slow
 @without_browser
-def test_a_chain_of_ones_own_and_a_run_that_diverges(address, tmp_path):
+def test_a_chain_of_ones_own_and_a_run_that_diverges(page, tmp_path):
     own = {"environment": "own", "transition": "0.1 0.9; 0.6 0.4", "rewards": "1 -1", "states": 2}
-    with opened(address, tmp_path, **SMALL | own) as browser:
+    with opened(page, tmp_path, **SMALL | own) as browser:
         browser.wait(RESULTS)
         assert browser.run("Array.from(view.task.task.reward)") == [1, -1]
         assert browser.run("sameRun(settingsOf(location.hash.slice(1)), view.settings)")
@@ -243,8 +241,8 @@ def test_a_chain_of_ones_own_and_a_run_that_diverges(address, tmp_path):
 @pytest.mark.slow
 @without_browser
 @pytest.mark.parametrize("before", ["delete window.Worker", "window.Worker = class { constructor() { throw 1; } }"])
-def test_without_workers(address, tmp_path, before):
-    with opened(address, tmp_path, before=before, **SMALL) as browser:
+def test_without_workers(page, tmp_path, before):
+    with opened(page, tmp_path, before=before, **SMALL) as browser:
         assert browser.run("view.inPage") and "no workers" in text(browser, "status")
         browser.wait(f"{RESULTS} && view.predicted.length")
         assert "2 seeds of 400 tasks" in text(browser, "status")
@@ -252,9 +250,9 @@ def test_without_workers(address, tmp_path, before):
 
 @pytest.mark.slow
 @without_browser
-def test_the_tour(address, tmp_path):
+def test_the_tour(page, tmp_path):
     """Each step shows what its sentence says."""
-    with opened(address, tmp_path, **SMALL) as browser:
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         for step in range(6):
             before = browser.run("view.request")
@@ -275,9 +273,9 @@ def test_the_tour(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-def test_names_and_widths(address, tmp_path):
+def test_names_and_widths(page, tmp_path):
     """All controls and figures have names, texts say the present numbers, and nothing is wider than a phone."""
-    with opened(address, tmp_path, width=390, **SMALL) as browser:
+    with opened(page, tmp_path, width=390, **SMALL) as browser:
         browser.wait(RESULTS)
         unnamed = browser.run("""
             [...document.querySelectorAll(":is(button, input, select, textarea, svg):not([hidden] *)")].filter(one => {

@@ -70,15 +70,14 @@ def test_a_digest_sees_each_statement_but_no_docstring(package, edit, seen):
     assert (code_digest("ours.q.m") != before) == seen
 
 
-def test_a_digest_has_the_scripts_and_styles_beside_the_module(package):
+def test_a_digest_has_the_style_sheet_beside_the_module(package):
     package(m_py=MODULE)
-    digests = [code_digest("ours.m")]
-    for name in ("m_js", "m_css"):
-        package(**{name: "x"})
-        digests.append(code_digest("ours.m"))
-    assert len({*digests}) == 3
-    package(other_js="x", m_txt="x", other_py="x = 1")
-    assert code_digest("ours.m") == digests[-1]
+    before = code_digest("ours.m")
+    package(m_css="x")
+    styled = code_digest("ours.m")
+    assert styled != before
+    package(other_css="x", m_txt="x", other_py="x = 1")
+    assert code_digest("ours.m") == styled
 
 
 def test_the_code_of_a_step_is_what_it_imports(package):
