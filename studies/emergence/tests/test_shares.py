@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 from tolerances import ROUNDING
 
-import ictd
 from studies.emergence import slow_mode
-from studies.emergence.few_numbers import basis, nearest_numbers, share
+from studies.emergence.few_numbers import basis, share
 from studies.emergence.symmetry import family_part
 
 GAMMA, N, DEPTH = 0.9, 3, 4
@@ -23,15 +22,6 @@ def share_of_two(A):
     target, *columns = [(remove @ one).ravel() for one in (np.hstack([-K, K]), *directions)]
     fitted = np.transpose(columns) @ np.linalg.lstsq(np.transpose(columns), target, rcond=None)[0]
     return fitted @ fitted / (target @ target)
-
-
-def test_nearest_numbers_do_not_depend_on_the_representative():
-    rng = np.random.default_rng(1)
-    A, a = rng.normal(size=(2 * N, 2 * N)), ictd.weight_measures.unidentifiable_direction(N, GAMMA)
-    other = A + np.outer(a, rng.normal(size=2 * N))
-    for count in (1, 2, 4, 8):
-        numbers = [nearest_numbers(one, basis(count, N), GAMMA) for one in (A, other)]
-        np.testing.assert_allclose(*numbers, atol=ROUNDING)
 
 
 def test_the_share_of_two_numbers_is_that_of_least_squares():
