@@ -70,24 +70,36 @@ def test_batches_and_contexts_have_their_own_streams(algo):
     assert set(context.length) == set(range(2, 6))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_runs_are_pretrained_on_their_format(folder, kind):
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for name, training in SETTINGS.items() for kind in training["formats"]]
+)
+def test_runs_are_pretrained_on_their_format(folder, name, kind):
     """All formats have the same tasks, contexts and batches."""
+    (algo,) = SETTINGS[name]["algos"]
+    found = weights_of(folder, name, kind)
     for seed in range(SEEDS):
-        tasks, context, batches = material(seed, "mc")
-        grams = []
-        for k in range(TASKS):
-            # Rounded, because shares of steps times the number of steps are not exact integers.
-            counts = np.rint(context.D[k] * context.length[k]).astype(int)
-            columns = columns_of_format(kind, counts, tasks.transition[k], tasks.reward[k])
-            # Grouped columns are averaged over n, also if some are missing.
-            grams.append(columns @ columns.T / (STATES if kind == "grouped" else columns.shape[1]))
+        tasks, context, batches = material(seed, algo)
+        prompts, engine = gram_matrices(kind, tasks, context), Engine
+        if name == "softmax":
+            columns = {"enumerated": Columns.enumerated(tasks, GAMMA)}
+            columns["step"] = Columns.sampled(context, tasks.reward, GAMMA)
+            prompts, engine = columns[kind], SoftmaxEngine
         start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
-        engine = Engine(start, "mc", DEPTH, GAMMA, 0.01, clip=0.5)
-        engine.train(tasks.reward, batches, np.stack(grams))
-        found = weights_of(folder, "main", kind)
-        np.testing.assert_allclose(found.A[seed], engine.weights().A, atol=ENGINES)
-        np.testing.assert_allclose(found.u[seed], engine.weights().u, atol=ENGINES)
+        trained = engine(start, algo, DEPTH, GAMMA, 0.01, clip=0.5)
+        trained.train(tasks.reward, batches, prompts)
+        np.testing.assert_allclose(found.A[seed], trained.weights().A, atol=ENGINES)
+        np.testing.assert_allclose(found.u[seed], trained.weights().u, atol=ENGINES)
+
+
+def gram_matrices(kind, tasks, context):
+    grams = []
+    for k in range(TASKS):
+        # Rounded, because shares of steps times the number of steps are not exact integers.
+        counts = np.rint(context.D[k] * context.length[k]).astype(int)
+        columns = columns_of_format(kind, counts, tasks.transition[k], tasks.reward[k])
+        # Grouped columns are averaged over n, also if some are missing.
+        grams.append(columns @ columns.T / (STATES if kind == "grouped" else columns.shape[1]))
+    return np.stack(grams)
 
 
 def columns_of_format(kind, counts, transition, reward):
@@ -106,19 +118,6 @@ def weights_of(folder, name, kind):
     stored = [np.load(folder / f"runs/{name}/{seed}-{seed}.npz") for seed in range(SEEDS)]
     i = list(stored[0]["formats"]).index(kind)
     return ictd.Weights(np.stack([one["u"][0, i] for one in stored]), np.stack([one["A"][0, i] for one in stored]))
-
-
-@pytest.mark.parametrize("kind", ["step", "enumerated"])
-def test_runs_with_softmax_keep_the_weights_of_their_engine(folder, kind):
-    for seed in range(SEEDS):
-        tasks, context, batches = material(seed, "td")
-        columns = Columns.enumerated(tasks, GAMMA)
-        if kind == "step":
-            columns = Columns.sampled(context, tasks.reward, GAMMA)
-        start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
-        engine = SoftmaxEngine(start, "td", DEPTH, GAMMA, 0.01, clip=0.5)
-        engine.train(tasks.reward, batches, columns)
-        np.testing.assert_array_equal(weights_of(folder, "softmax", kind).A[seed], engine.weights().A)
 
 
 def unseen():
