@@ -23,8 +23,6 @@ from studies.control.processes import (
     transition_counts,
 )
 
-PROMPTS = ("transitions", "grouped", "enumerated")
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -56,11 +54,6 @@ class Variant:
     batch: int
     rollout: int
     clip: float
-
-    def __post_init__(self):
-        for name, choices in (("algo", ("td", "mc")), ("prompts", PROMPTS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose from {', '.join(choices)}.")
 
 
 def main(variant: dict, place: dict, seeds: int, learning_rate: float, initial_gain: float, output: Path) -> None:

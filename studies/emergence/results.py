@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL, Cell, cells
+from ictd.pipeline.grid import CELL, Cell, cells, main_setting
 from ictd.report.claim import Trials
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
@@ -33,8 +33,7 @@ def load(folder: Path, settings: dict) -> dict:
         name: pd.concat([load_table(folder / name / f"{part}.csv") for part in parts], ignore_index=True)
         for name, parts in files.items()
     }
-    main = {"env": paper["envs"][0], "states": paper["states"][0], "depth": paper["depths"][0]}
-    results = tables | {"main": main} | symmetry_results.load(folder, settings)
+    results = tables | {"main": main_setting(paper)} | symmetry_results.load(folder, settings)
     parts = [shares_of(cell, results["runs"][str(cell)], paper["discount"]) for cell in cells(paper)]
     return results | {"shares": pd.concat(parts, ignore_index=True)}
 

@@ -73,12 +73,6 @@ def temperature(scores: np.ndarray) -> float:
     return own - (scores.sum() - np.trace(scores)) / (scores.size - len(scores))
 
 
-def two_numbers(temperature: float, step: float, states: int) -> tuple[float, float]:
-    """alpha and beta of softmax attention with the score tau and step c."""
-    total = np.exp(temperature) + states - 1
-    return step * (np.exp(temperature) - 1) / total, step / total
-
-
 def attend(scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Attention (..., n, n) of each state to each state, from scores (n, n) and numbers of columns (..., n)."""
     weights = columns[..., None, :] * np.exp(scores - scores.max(axis=-1, keepdims=True))

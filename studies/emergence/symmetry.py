@@ -19,9 +19,9 @@ from ictd.engine import BETA_1, Engine
 from ictd.mrp import TaskDistribution, register_environment, relabelled
 from ictd.statistics import Estimate
 from ictd.training_data import EnumeratedPrompts, training_blocks
-from ictd.transformer import Weights, preconditioned_td
+from ictd.transformer import preconditioned_td
 from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable
-from studies.emergence.few_numbers import nearest
+from studies.emergence.few_numbers import nearest, without_u
 
 
 @register_environment("dense_rows")
@@ -94,7 +94,7 @@ def label_mean(A: np.ndarray) -> np.ndarray:
 def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
     """alpha and beta (..., 2) of A (..., 2n, 2n), for attention divided by n."""
     n = A.shape[-1] // 2
-    A = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A
+    A = project_identifiable(without_u(A), discount).A
     G = preconditioner(A)[..., :n, :]
     diagonal = np.trace(G, axis1=-2, axis2=-1) / n
     others = (G.sum(axis=(-2, -1)) - n * diagonal) / (n * (n - 1))
@@ -108,7 +108,7 @@ def constant_factor(A: np.ndarray, discount: float) -> np.ndarray:
     I] and t = a + n b of N [I, I], divided by n.
     """
     n = A.shape[-1] // 2
-    rows = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A[..., :n, :].sum(axis=-2) / n
+    rows = project_identifiable(without_u(A), discount).A[..., :n, :].sum(axis=-2) / n
     return 1 + rows[..., :n].mean(axis=-1) + discount * rows[..., n:].mean(axis=-1)
 
 
@@ -119,7 +119,8 @@ class Gradient:
     """
 
     def __init__(self, states: int, algo: str, depth: int, discount: float):
-        self.engine = Engine(no_weights(states), algo, depth, discount, learning_rate=0.0)
+        start = without_u(np.zeros((2 * states, 2 * states)))
+        self.engine = Engine(start, algo, depth, discount, learning_rate=0.0)
         self.estimates = np.empty((1, states))
 
     def __call__(self, parameter: np.ndarray, task: tuple) -> np.ndarray:
@@ -128,11 +129,6 @@ class Gradient:
         engine.parameter[:], engine.mean[:] = parameter, 0
         engine.train_block(task[0], None, task[1:], self.estimates)
         return engine.mean / (1 - BETA_1)
-
-
-def no_weights(states: int) -> Weights:
-    """u = 0 and A = 0."""
-    return Weights(np.zeros(2 * states), np.zeros((2 * states, 2 * states)))
 
 
 def tasks_of(

@@ -4,7 +4,8 @@ The MSVE of a trial is the mean over its own unseen tasks, which all methods sha
 ratio of their means over trials, with the 95% BCa interval of resampled trials, unless stated otherwise.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,15 +56,14 @@ def load(folder: Path, settings: dict) -> dict:
     for name in ("errors", "fits"):
         parts = [load_table(folder / at / f"{name}.csv").assign(place=at) for at in places(paper, settings)]
         tables[name] = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    lengths = lengths_of(settings["paper"], settings)
-    main = main_setting(paper)
+    lengths = lengths_of(paper, settings)
     return {
         **tables,
         "settings": training_settings(paper, settings),
         "cells": cells(paper),
         "main_cells": cells(paper, "main"),
         "algos": paper["algos"],
-        "place": f"{main['env']}-{main['states']}",
+        "place": place(main_setting(paper)),
         "cell_env": paper["readings"]["evaluation_env"],
         "lengths": lengths,
         "few": sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]}),
@@ -85,9 +85,8 @@ def run(name: str, algo: str, prompts: str = "step", shown: str = "step") -> dic
 
 def paper(cell: Cell, shown: str) -> dict:
     """Select the weights of one of the paper's cells."""
-    return {"setting": "paper", "shown": shown, "method": cell.algo} | {
-        name: getattr(cell, name) for name in ("env", "states", "depth")
-    }
+    names = cell._asdict()
+    return {"setting": "paper", "shown": shown, "method": names.pop("algo")} | names
 
 
 def msve(results: dict, method: dict, length: int, column: str = "mean") -> np.ndarray:
@@ -432,11 +431,21 @@ SOLID, DASHED, DOTTED, DASH_DOTTED = (
 )
 
 
-def label_lengths(axes, results: dict) -> None:
-    """Label the axis of context lengths."""
+def draw_lines(axes, results: dict, methods: dict[str, tuple], value: Callable) -> None:
+    """Draw a value of methods, by label with their colour and look, at all context lengths, and label these."""
+    lengths = results["lengths"]
+    for label, (method, colour, look) in methods.items():
+        axes.plot(lengths, [value(method, length) for length in lengths], label=label, color=colour, **look)
     axes.set(xscale="log", xlabel="context steps $m$")
-    axes.set_xticks(results["lengths"], results["lengths"])
+    axes.set_xticks(lengths, lengths)
     axes.minorticks_off()
+
+
+def powers_of_two(axes, label: str) -> None:
+    """Make the vertical axis one of powers of two."""
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(ylabel=label)
 
 
 @figure
@@ -461,10 +470,7 @@ def formats_and_training(results):
         "LSTD, best ridge": (baseline("lstd", at), COLOURS["lstd"], SOLID),
         "posterior mean": (baseline("bayes", at), INK, SOLID),
     }
-    for label, (method, colour, look) in methods.items():
-        means = [msve(results, method, length).mean() for length in results["lengths"]]
-        axes.plot(results["lengths"], means, label=label, color=colour, **look)
-    label_lengths(axes, results)
+    draw_lines(axes, results, methods, lambda method, length: msve(results, method, length).mean())
     axes.set(yscale="log", ylabel="MSVE")
     legend(drawn)
     return drawn
@@ -492,14 +498,11 @@ def priors(results):
         "uniform pseudo-steps": (baseline("ce_uniform", at), COLOURS["lstd"], DASHED),
         "pseudo-steps of the mean chain": (baseline("lstd_prior", at), COLOURS["lstd"], DASH_DOTTED),
     }
-    for label, (method, colour, look) in methods.items():
-        ratios = [ratio(results, method, baseline("lstd", at), length).value for length in results["lengths"]]
-        axes.plot(results["lengths"], ratios, label=label, color=colour, **look)
+    draw_lines(
+        axes, results, methods, lambda method, length: ratio(results, method, baseline("lstd", at), length).value
+    )
     axes.axhline(1, color=COLOURS["lstd"], lw=0.5)
-    label_lengths(axes, results)
-    axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set(ylabel="MSVE / MSVE of LSTD")
+    powers_of_two(axes, "MSVE / MSVE of LSTD")
     legend(drawn, 2)
     return drawn
 
@@ -517,19 +520,14 @@ def learned_prior(results):
     from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
 
     drawn, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4))
-    lengths = results["lengths"]
-    for algo in results["algos"]:
-        numbers_of_algo = [fitted_number(results, algo, length) for length in lengths]
-        left.plot(lengths, numbers_of_algo, color=COLOURS[algo], label=NAMES[algo], **DOTTED)
-    left.plot(lengths, [best_number(results, length) for length in lengths], color=INK, label="best k", **SOLID)
-    for form, look in {"lstd": SOLID, "ce_uniform": DASHED, "lstd_prior": DASH_DOTTED}.items():
-        shares = [fitted(results, results["algos"][0], length, form, "explained").mean() for length in lengths]
-        right.plot(lengths, shares, color=COLOURS["lstd"], label=BASELINES[form].removeprefix("LSTD, "), **look)
-    for axes in (left, right):
-        label_lengths(axes, results)
-    left.set_yscale("log", base=2)
-    left.yaxis.set_major_formatter("{x:g}")
-    left.set(ylabel="pseudo-steps $k$")
+    algos = results["algos"]
+    numbers_of = {NAMES[algo]: (partial(fitted_number, results, algo), COLOURS[algo], DOTTED) for algo in algos}
+    numbers_of["best k"] = partial(best_number, results), INK, SOLID
+    draw_lines(left, results, numbers_of, lambda number, length: number(length))
+    looks = {"lstd": SOLID, "ce_uniform": DASHED, "lstd_prior": DASH_DOTTED}
+    forms = {BASELINES[form].removeprefix("LSTD, "): (form, COLOURS["lstd"], look) for form, look in looks.items()}
+    draw_lines(right, results, forms, lambda form, length: fitted(results, algos[0], length, form, "explained").mean())
+    powers_of_two(left, "pseudo-steps $k$")
     right.set(ylabel="variance explained")
     legend(drawn)
     return drawn

@@ -128,8 +128,3 @@ def test_pretraining_agrees_with_automatic_differentiation(monkeypatch, tmp_path
         np.testing.assert_allclose(u[seed], literal.model.u.detach(), atol=ENGINES, rtol=0)
         np.testing.assert_allclose(A[seed], literal.model.A.detach(), atol=ENGINES, rtol=0)
     assert np.abs(A - start.A).max() > 0.05
-
-
-def test_unknown_choices_are_refused():
-    with pytest.raises(ValueError, match=r"^prompts is 'x'; choose from transitions, grouped, enumerated\.$"):
-        pretrain.Variant(**VARIANT | {"prompts": "x"})

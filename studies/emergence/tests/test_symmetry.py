@@ -22,6 +22,7 @@ from studies.emergence import (
     relabelled,
     softmax,
     symmetry,
+    symmetry_results,
 )
 
 GAMMA, STATES, DEPTH = 0.9, 3, 4
@@ -109,13 +110,13 @@ def test_constants_grow_by_their_factor_from_layer_to_layer():
 def test_runs_are_those_of_pretrain():
     chains = ictd.TaskDistribution("relabelled_boyan", states=STATES)
     expected = ictd.pretrain(chains, DEPTH, GAMMA, updates=20, seeds=3, progress=False).weights.A
-    found = mean_field.run(**SETTING, snapshots=[5, 20], initial_gain=0.1, seed=3)
+    found = mean_field.run(SETTING | {"snapshots": [5, 20], "initial_gain": 0.1}, seed=3)
     np.testing.assert_array_equal(found[1], expected)
 
 
 def test_a_copy_whose_weights_fluctuate_is_a_run_with_plain_gradients():
-    setting = {**SETTING, "optimizer": "sgd", "snapshots": [3, 9]}
-    found = mean_field.equation(**setting, label_free=False, copies=1, averaged=[])
+    setting = SETTING | {"optimizer": "sgd", "snapshots": [3, 9]}
+    found = mean_field.equation(setting | {"label_free": False, "copies": 1, "averaged": []})
     parameter, gradient = np.zeros(6 + 36), symmetry.Gradient(STATES, "td", DEPTH, GAMMA)
     for task in symmetry.tasks_of("relabelled_boyan", STATES, "td", GAMMA, 9, seed=2**32):
         parameter -= 0.001 * gradient(parameter, task)
@@ -123,8 +124,8 @@ def test_a_copy_whose_weights_fluctuate_is_a_run_with_plain_gradients():
 
 
 def test_the_equation_steps_by_the_mean_ratio_of_adams_moments():
-    setting = {**SETTING, "snapshots": [1, 2]}
-    found = mean_field.equation(**setting, label_free=True, copies=3, averaged=["u", "eight", "outside"])
+    setting = SETTING | {"snapshots": [1, 2], "label_free": True, "copies": 3, "averaged": symmetry_results.PARTS}
+    found = mean_field.equation(setting)
     tasks = [*symmetry.tasks_of("relabelled_boyan", STATES, "td", GAMMA, 6, seed=2**32)]
     gradient, A, moments = symmetry.Gradient(STATES, "td", DEPTH, GAMMA), np.zeros((6, 6)), np.zeros((2, 3, 36))
     for count in (1, 2):

@@ -250,7 +250,7 @@ def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
     [
         ({"settings": [{"name": "main", "width": 3}]}, "sampled_prompts.settings has an unknown key 'width'"),
         ({"settings": [{"name": "main", "formats": ["step"]}]}, "needs one called main with the formats step, grouped"),
-        ({"attention": "cosine"}, "main: attention is linear or softmax"),
+        ({"attention": "softmax"}, "main: with softmax attention, formats are step, enumerated"),
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):
