@@ -118,9 +118,7 @@ def attention_weights(step: float, attention: np.ndarray) -> np.ndarray:
     return preconditioned_td(np.concatenate([K, np.zeros_like(K)]))
 
 
-def pretrain_scores(
-    env, states, depth, discount, updates, seed, length=0, learning_rate=0.001
-) -> tuple[float, np.ndarray]:
+def pretrain_scores(env, states, depth, discount, updates, seed, length) -> tuple[float, np.ndarray]:
     """Pretrain step and scores (n, n) by Algorithm 1, on prompts of one length, or on enumerated ones for length 0."""
     rng = generator(seed, env, states, "scores")
     numbers = np.concatenate([[0.1], rng.normal(0, 0.1, states**2)])
@@ -137,7 +135,7 @@ def pretrain_scores(
             parameter[2 * states :] = attention_weights(numbers[0], attend(scores_of(numbers), shares[i])).ravel()
             found = gradient(parameter, tuple(array[i : i + 1] for array in arrays))[2 * states :]
             found = slopes(numbers, shares[i], found.reshape(2 * states, -1))
-            adam(numbers, found, *moments, learning_rate, update)
+            adam(numbers, found, *moments, 0.001, update)
     return numbers[0], scores_of(numbers)
 
 

@@ -132,14 +132,14 @@ class Gradient:
 
 
 def tasks_of(
-    env: str, states: int, algo: str, discount: float, tasks: int, seed: int, batch_size: int = 64, rollout: int = 200
+    env: str, states: int, algo: str, discount: float, tasks: int, seed: int, batch_size: int = 64
 ) -> Iterator[tuple]:
     """Draw the tasks of a run of ``ictd.pretrain`` one by one: transition, reward, visits, transitions, return sums.
 
     Each array has a leading axis of one task.
     """
     chains = TaskDistribution(env, states=states)
-    for block in training_blocks(chains, EnumeratedPrompts(), algo, discount, tasks, seed, batch_size, rollout):
+    for block in training_blocks(chains, EnumeratedPrompts(), algo, discount, tasks, seed, batch_size, 200):
         batches = block.batches
         arrays = block.tasks.transition, block.tasks.reward, batches.visits, batches.transitions, batches.return_sums
         for i in range(len(block.tasks)):

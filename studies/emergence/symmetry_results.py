@@ -3,11 +3,14 @@
 from functools import partial
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import Cell, cells, main_setting, variants
 from ictd.report.claim import Trials
+from ictd.report.figures.style import LINES, WIDTH
+from ictd.report.figures.weight_maps import MAP
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.storage import load_named
@@ -420,11 +423,6 @@ def order(results):
     Above: mean A of the main setting, TD, divided by its largest entry, after pretraining on the paper's chains and on
     relabelled chains. Below: the error of each trial on ordinary and on relabelled tasks (medians over tasks).
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import LINES, WIDTH
-    from ictd.report.figures.weight_maps import MAP
-
     cell = results["runs"][results["main_cell"]]
     made, axes = plt.subplot_mosaic([[*KINDS], ["error"] * 2], figsize=(WIDTH, 4.8), height_ratios=[1.2, 1])
     for kind, A in zip(KINDS, cell["A"], strict=True):

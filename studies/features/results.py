@@ -3,10 +3,12 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from ictd.report.claim import Trials
+from ictd.report.figures.style import LINES, WIDTH, legend
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import bootstrap_mean
@@ -334,8 +336,6 @@ def coefficients(results):
     Dots are means over trials, with 95% intervals. A first-order step of eligibility has 1 and 1 (dotted lines). The
     axis is linear between -1 and 1, and logarithmic beyond.
     """
-    from ictd.report.figures.style import LINES, legend
-
     looks = {
         "mean": {"label": r"$\eta_m$, mean", "color": LINES[2], "marker": "v"},
         "rest": {"label": r"$\eta_r$, rest", "color": LINES[1], "marker": "^"},
@@ -362,8 +362,6 @@ def gaps(results):
     0 is the error of LSTD (trimmed means over tasks), 1 the least possible error. Dots are means over trials, with 95%
     intervals. Shares below -0.5 are drawn at -0.5.
     """
-    from ictd.report.figures.style import LINES, legend
-
     names = [name for name, _ in settings_in(results["errors"])]
     constant = dict(settings_in(results["errors"], "constant"))
     drawn, panels = panels_of(names, METHODS.values(), "share closed")
@@ -381,10 +379,6 @@ def gaps(results):
 
 def panels_of(names: list[str], rows: Collection[str], label: str) -> tuple:
     """A figure, and a panel for each setting with a labelled place for each row and a line at zero."""
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import WIDTH
-
     drawn, grid = plt.subplots(
         1, len(names), figsize=(WIDTH, 0.3 * len(rows) + 0.7), squeeze=False, sharex=True, sharey=True
     )

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import Cell, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Trials
+from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap
@@ -456,10 +458,6 @@ def formats_and_training(results):
     pretraining are evaluated with a column for each step, and with a column for each visited state (grouped). The
     constant is the mean observed reward over 1 - gamma times a tuned factor.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, INK, WIDTH, legend
-
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     cell, at = results["main_cells"][0], results["place"]
     methods = {
@@ -484,10 +482,6 @@ def priors(results):
     that no step starts from is a prior, too. Pseudo-steps of the mean chain are a prior of one matrix, and their number
     is tuned for each length; the posterior mean knows the distribution of the tasks.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, INK, WIDTH, legend
-
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     at, algo = results["place"], results["algos"][0]
     methods = {
@@ -515,10 +509,6 @@ def learned_prior(results):
     least MSVE. Right: the share of the variance of the outputs of TD that LSTD explains with a fitted ridge, or with a
     fitted number of pseudo-steps.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
-
     drawn, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4))
     algos = results["algos"]
     numbers_of = {NAMES[algo]: (partial(fitted_number, results, algo), COLOURS[algo], DOTTED) for algo in algos}

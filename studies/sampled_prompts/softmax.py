@@ -25,7 +25,7 @@ import numpy as np
 from ictd.context import Context
 from ictd.engine import Engine, adam, batch_errors, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel, size
-from ictd.mrp import Tasks
+from ictd.mrp import TaskArrays, Tasks
 from ictd.prompt import enumerated_columns
 from ictd.small_matrices import add_vector_product
 from ictd.transformer import Weights
@@ -35,7 +35,7 @@ CORNER = -0.3
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(TaskArrays):
     """The distinct columns of N contexts, and the share of each column in its context.
 
     Parameters
@@ -48,9 +48,6 @@ class Columns:
     X: np.ndarray
     y: np.ndarray
     shares: np.ndarray
-
-    def __getitem__(self, index) -> Self:
-        return Columns(self.X[index], self.y[index], self.shares[index])
 
     @classmethod
     def enumerated(cls, tasks: Tasks, discount: float) -> Self:

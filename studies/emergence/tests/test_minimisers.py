@@ -11,7 +11,7 @@ import ictd
 from ictd.mrp import msve
 from studies.emergence import best_numbers, minimisers
 from studies.emergence.few_numbers import SETS, basis, without_u
-from studies.emergence.minimise import MeanMsve, descend
+from studies.emergence.minimise import MeanMsve
 
 GAMMA, N, DEPTH = 0.9, 3, 4
 # Step of central differences.
@@ -53,23 +53,6 @@ def test_the_objective_is_the_mean_msve_of_the_transformer(depth):
     np.testing.assert_allclose(objective.gradient(z), gradient, atol=ROUNDING * abs(gradient).max())
     hessian = differences(objective.gradient, z)
     np.testing.assert_allclose(objective.hessian(z), hessian, atol=DIFFERENCES * abs(hessian).max())
-
-
-def test_one_layer_with_u_zero_has_a_closed_form():
-    """TF_1 = -A_s' X y is linear in the left half of A, so minimising the MSVE is a least-squares problem."""
-    tasks = some_tasks(20)
-    family = minimisers.sets(N, GAMMA)["family"]
-    objective = MeanMsve(tasks, GAMMA, 1, family)
-    X = np.concatenate([np.broadcast_to(np.eye(N), tasks.transition.shape), GAMMA * tasks.transition.mT], axis=1)
-    features = np.matvec(X, tasks.reward) / N
-    values = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
-    least = 0.0
-    for state in range(N):
-        root = np.sqrt(tasks.stationary[:, state] / len(tasks))
-        column = np.linalg.lstsq(root[:, None] * features, root * values[:, state])[0]
-        least += ((root * (features @ column - values[:, state])) ** 2).sum()
-    end = descend(objective, np.zeros(len(family.u)), 1e-12, 100)
-    assert end.msve == pytest.approx(least, rel=ENGINES)
 
 
 def test_sets_grow_and_have_no_direction_that_changes_no_output():

@@ -86,15 +86,6 @@ def test_claims_that_hold_and_fail(results, name, place, value, expected):
     assert failing(results) == (expected, 26)
 
 
-def test_minima_are_counted_and_the_lowest_descent_is_shown(results):
-    table = results["minimisers"]
-    table.loc[(table["set"] == "all") & (table["start"] == 2), ["msve", "least_curvature"]] = 1e-7, 0.5
-    table = pd.concat([table, *(table[table["set"] == "2"].assign(set=name) for name in ("1", "4", "8"))])
-    row = page.minimisers.make(results | {"minimisers": table.reset_index(drop=True)}).iloc[0]
-    assert (row["two numbers"], row["all weights"]) == (2e-6, 3e-6)
-    assert (row["minima, family"], row["minima, all"]) == (1, 2)
-
-
 def test_parts_join_until_half_and_nine_tenths_of_the_error():
     names = ["nothing", "family part", "eight numbers", "two numbers", "a", "c", "rest outside", "b"]
     columns = {"part": names, "step": [0, 0, 0, 1, 2, 3, 4, 5], "median": [9.0, 2.0, 1.5, 1.1, 0.7, 0.6, 0.2, 0.1]}

@@ -100,14 +100,3 @@ def test_claims_on_more_tasks_and_on_the_fitted_prior(made_up):
     for (name, setting), samples in expected.items():
         found = dict(getattr(study, name).compute(made_up))[setting]
         np.testing.assert_allclose(found.samples, samples, err_msg=name)
-
-
-def test_quoted_numbers_are_means_over_trials_and_counts_of_intervals(made_up):
-    found = study.quoted.make(made_up)
-    expected = trials(made_up, 100, "paper td enumerated grouped").mean()
-    assert found["paper_grouped_long"] == pytest.approx(expected)
-    cells = [trials(made_up, 5, f"paper {cell.algo} enumerated step {cell.env}") for cell in CELLS]
-    ratios = [ratio(one, trials(made_up, 5, "baseline lstd none any")) for one in cells]
-    assert found["cells_step_below_lstd_short"] == sum(one.high < 1 for one in ratios)
-    assert found["cells_step_above_lstd_short"] == sum(one.low > 1 for one in ratios)
-    assert found["largest_step_to_lstd_short"] == pytest.approx(max(one.value for one in ratios))
