@@ -104,7 +104,7 @@ def evaluated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluated")
     u, A = np.stack([THETA.u, LARGER.u]), np.stack([THETA.A, LARGER.A])
     save_arrays(folder / "td.npz", depth=3, u=u, A=A)
-    evaluate.main(PLACE, EVALUATION, [folder / "td.npz"], folder / "o.npz")
+    evaluate.main(PLACE, **EVALUATION, runs=[folder / "td.npz"], output=folder / "o.npz")
     return dict(np.load(folder / "o.npz"))
 
 

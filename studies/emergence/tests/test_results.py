@@ -93,14 +93,3 @@ def test_parts_join_until_half_and_nine_tenths_of_the_error():
     row = symmetry_results.functions.make({"parts": {"td-boyan-3-4": parts}}).iloc[0]
     assert (row["half"], row["nine tenths"]) == ("a and c", "a and c and rest outside")
     assert (row["two numbers"], row["all of A"]) == (1.1, 0.1)
-
-
-def test_learning_rates_are_compared_after_the_same_product_with_updates():
-    A = np.tensordot([3.0, 1.5, 0, 0, 0, 0], basis(8, STATES), axes=1)
-    main = CELL | ALL_PARTS | {"discount": GAMMA, "optimizer": "adam", "learning_rate": 0.001, "batch_size": 64}
-    main |= {"snapshots": [10, 20], "runs": np.stack([[A, 2 * A]] * 3), "equation": np.stack([A, 2.5 * A])}
-    faster = main | {"learning_rate": 0.002, "snapshots": [5, 10], "batch_size": 4}
-    equations = {"td": main, "fast": faster, "deep": main | {"depth": 9}}
-    table = symmetry_results.rates_and_batches.make({"equation": main, "equations": equations})
-    assert table[["batch_size", "updates"]].to_numpy().tolist() == [[64, 20], [4, 10]]
-    np.testing.assert_allclose(table[["alpha", "beta", "distance"]], [[2, 1, 0.25]] * 2)

@@ -68,21 +68,6 @@ def test_the_share_of_the_mean_does_not_count_noise():
     assert few_numbers.share(mean + noise, eight, GAMMA).mean() < found.low
 
 
-def test_the_gradient_is_that_of_the_squared_error():
-    task = next(symmetry.tasks_of("boyan", STATES, "mc", GAMMA, 1, seed=0))
-    transition, reward, visits, _, sums = (array[0].astype(float) for array in task)
-    parameter = np.random.default_rng(0).normal(0, 0.5, 6 + 36)
-
-    def loss(parameter):
-        model = ictd.Model(Weights(parameter[:6], parameter[6:].reshape(6, 6)), DEPTH, GAMMA)
-        w = model.values(Context.enumerated(transition, reward))
-        return (visits @ w**2 / 2 - sums @ w) / visits.sum()
-
-    expected = [(loss(parameter + step) - loss(parameter - step)) / 2e-6 for step in 1e-6 * np.eye(42)]
-    found = symmetry.Gradient(STATES, "mc", DEPTH, GAMMA)(parameter, task)
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize(("algo", "engine"), [("td", "compiled"), ("mc", "torch")])
 def test_updates_commute_with_permutations_and_signs(algo, engine):
     assert max(identities.deviations(algo, "boyan", STATES, engine).values()) < 1e-12
@@ -195,11 +180,8 @@ def test_errors_of_parts_and_of_both_kinds_of_tasks(tmp_path):
     cell = "td", "boyan", STATES, DEPTH, GAMMA
     relabelled.main(*cell, 2, 10, 5, [2, 4], [], tmp_path / "runs.npz")
     runs = np.load(tmp_path / "runs.npz")
-    assert runs["mean"].shape == (2, 2, 5, 2) and runs["A"].shape == (2, 2, 6, 6)
-    assert not np.array_equal(runs["A"][0], runs["A"][1])
     parts.main("boyan", STATES, DEPTH, GAMMA, 5, tmp_path / "runs.npz", tmp_path / "parts.csv")
     table = pd.read_csv(tmp_path / "parts.csv").set_index(["env", "part"])
-    assert len(table) == 2 * 10
     for i, env in enumerate(("boyan", "relabelled_boyan")):
         A = symmetry.shortest_identifiable(runs["A"][i], GAMMA)
         np.testing.assert_allclose(sum(parts.parts_of(A, GAMMA).values()), A, atol=ROUNDING)
@@ -207,4 +189,4 @@ def test_errors_of_parts_and_of_both_kinds_of_tasks(tmp_path):
         expected = np.median(questions.enumerated_errors(few_numbers.without_u(A), tasks, GAMMA, DEPTH))
         steps = table.loc[env].sort_values("step")["median"]
         np.testing.assert_allclose(steps.iloc[-1], expected)
-        assert steps["nothing"] > steps["two numbers"] > 0
+        assert len(steps) == 10 and steps["nothing"] > steps["two numbers"] > 0

@@ -211,10 +211,9 @@ def test_the_bayes_error_is_below_the_error_of_all_baselines():
     }
     for (name, length), msve in errors.items():
         assert errors["bayes", length] <= msve, name
-    few = {name: estimate for name, _, _, estimate in baseline_estimates("boyan", data, tuning, [5], 20)}
-    assert np.isnan(few["bayes"]).all()
-    other = {name: estimate for name, _, _, estimate in baseline_estimates("loop", data, tuning, [5], 2000)}
-    assert np.isnan(other["bayes"]).all()
+    for env, samples in (("boyan", 20), ("loop", 2000)):
+        (*_, (*_, bayes)) = baseline_estimates(env, data, tuning, [5], samples)
+        assert np.isnan(bayes).all()
 
 
 def test_the_nearest_form_recovers_the_pseudo_steps_that_made_the_outputs():
@@ -232,14 +231,16 @@ def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
     values, estimate = rng.normal(size=(3, 2 * TEST, STATES)), rng.normal(size=(2 * TEST, STATES))
     mu = rng.dirichlet(np.ones(STATES), 2 * TEST)
     chosen, explained = evaluate.nearest(values, estimate, mu, 2)
+
+    def squares(other, tasks):
+        return (mu[tasks] * (other[tasks] - estimate[tasks]) ** 2).sum()
+
     for seed in range(2):
-        first, second = np.split(np.arange(seed * TEST, (seed + 1) * TEST), [3])
-        misfits = [(mu[first] * (one[first] - estimate[first]) ** 2).sum() for one in values]
-        assert chosen[seed] == np.argmin(misfits)
-        own = np.concatenate([first, second])
+        own, half = slice(seed * TEST, (seed + 1) * TEST), seed * TEST + 3
+        assert chosen[seed] == np.argmin([squares(one, slice(own.start, half)) for one in values])
         mean = np.average(estimate[own], weights=mu[own])
-        missed = (mu[second] * (values[chosen[seed]][second] - estimate[second]) ** 2).sum()
-        spread = (mu[second] * (estimate[second] - mean) ** 2).sum()
+        second = slice(half, own.stop)
+        missed, spread = squares(values[chosen[seed]], second), squares(np.full_like(estimate, mean), second)
         assert explained[seed] == pytest.approx(1 - missed / spread)
 
 
