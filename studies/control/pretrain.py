@@ -9,7 +9,7 @@ import numpy as np
 from ictd.context import Context
 from ictd.engine import Engine
 from ictd.pretraining import pretrain_runs
-from ictd.sampling import BatchStatistics
+from ictd.sampling import BatchStatistics, visits_of
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
 from studies.control.critics import pair_context
@@ -119,9 +119,6 @@ def batch_statistics(paths: np.ndarray, reward: np.ndarray, discount: float) -> 
         returns[block] = rewards @ powers
     start = np.arange(size)[:, None] * pairs + paths[..., 0]
     transition = start * pairs + paths[..., 1]
-    visits = np.bincount(start.ravel(), minlength=size * pairs)
-    transitions = np.bincount(transition.ravel(), minlength=size * pairs**2)
-    return_sums = np.bincount(start.ravel(), returns.ravel(), size * pairs)
-    return BatchStatistics(
-        visits.reshape(size, pairs), transitions.reshape(size, pairs, pairs), return_sums.reshape(size, pairs)
-    )
+    transitions = np.bincount(transition.ravel(), minlength=size * pairs**2).reshape(size, pairs, pairs)
+    return_sums = np.bincount(start.ravel(), returns.ravel(), size * pairs).reshape(reward.shape)
+    return BatchStatistics(visits_of(transitions), transitions, return_sums)

@@ -28,7 +28,7 @@ from ictd.training_data import EnumeratedPrompts, SampledPrompts, training_block
 from ictd.transformer import preconditioned_td
 from studies.emergence.few_numbers import basis, share
 from studies.emergence.questions import STREAM, summary
-from studies.emergence.symmetry import Gradient
+from studies.emergence.symmetry import Gradient, one_by_one
 
 # Centre and half width of the first grid of alpha and c in the search for the best temperature, and the number of
 # grids, each of half the width.
@@ -128,13 +128,10 @@ def pretrain_scores(env, states, depth, discount, updates, seed, length) -> tupl
     parameter = np.zeros(2 * states + 4 * states**2)
     for block in training_blocks(chains, prompts, "td", discount, updates, seed, 64, 1):
         shares, P = columns_of(block.contexts)
-        batches = block.batches
-        arrays = P, block.tasks.reward, batches.visits, batches.transitions, batches.return_sums
-        for i in range(len(P)):
+        for columns, task in zip(shares, one_by_one(P, block), strict=True):
             update += 1
-            parameter[2 * states :] = attention_weights(numbers[0], attend(scores_of(numbers), shares[i])).ravel()
-            found = gradient(parameter, tuple(array[i : i + 1] for array in arrays))[2 * states :]
-            found = slopes(numbers, shares[i], found.reshape(2 * states, -1))
+            parameter[2 * states :] = attention_weights(numbers[0], attend(scores_of(numbers), columns)).ravel()
+            found = slopes(numbers, columns, gradient(parameter, task)[2 * states :].reshape(2 * states, -1))
             adam(numbers, found, *moments, 0.001, update)
     return numbers[0], scores_of(numbers)
 

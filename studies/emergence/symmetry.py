@@ -18,7 +18,7 @@ import numpy as np
 from ictd.engine import BETA_1, Engine
 from ictd.mrp import TaskDistribution, register_environment, relabelled
 from ictd.statistics import Estimate
-from ictd.training_data import EnumeratedPrompts, training_blocks
+from ictd.training_data import Block, EnumeratedPrompts, training_blocks
 from ictd.transformer import preconditioned_td
 from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable
 from studies.emergence.few_numbers import nearest, without_u
@@ -140,7 +140,11 @@ def tasks_of(
     """
     chains = TaskDistribution(env, states=states)
     for block in training_blocks(chains, EnumeratedPrompts(), algo, discount, tasks, seed, batch_size, 200):
-        batches = block.batches
-        arrays = block.tasks.transition, block.tasks.reward, batches.visits, batches.transitions, batches.return_sums
-        for i in range(len(block.tasks)):
-            yield tuple(array[i : i + 1] for array in arrays)
+        yield from one_by_one(block.tasks.transition, block)
+
+
+def one_by_one(transition: np.ndarray, block: Block) -> Iterator[tuple]:
+    """The tasks of a block, one by one, with transitions (N, n, n) for their prompts."""
+    arrays = transition, block.tasks.reward, *vars(block.batches).values()
+    for i in range(len(transition)):
+        yield tuple(array[i : i + 1] for array in arrays)

@@ -76,9 +76,6 @@ def methods(tuning: UnseenTasks) -> dict[str, tuple[Callable, np.ndarray | list]
     def constant(data, context, factor):
         return factor * constant_estimate(context, discount)
 
-    def with_ridge(data, context, ridge):
-        return lstd(context, discount, ridge)
-
     def with_traces(data, context, pair):
         length = int(context.length)
         rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=-1)
@@ -90,18 +87,15 @@ def methods(tuning: UnseenTasks) -> dict[str, tuple[Callable, np.ndarray | list]
     def with_steps_of(chain):
         return lambda data, context, k: certainty_equivalence(context, discount, k * chain)
 
-    def of_mean_chain(data, context, _):
-        return value_function(p, context.empirical_model()[1], discount)
-
     return {
         "zero": (lambda data, context, _: np.zeros_like(data.value), [0]),
         "constant": (constant, [1.0]),
         "constant_tuned": (constant, FACTORS),
-        "lstd": (with_ridge, RIDGES),
+        "lstd": (lambda data, context, ridge: lstd(context, discount, ridge), RIDGES),
         "lstd_lambda": (with_traces, list(itertools.product(DECAYS, RIDGES[::3]))),
         "lstd_unvisited": (in_unvisited, [0]),
         "ce_uniform": (with_steps_of(uniform), PSEUDO_COUNTS),
-        "mean_chain": (of_mean_chain, [0]),
+        "mean_chain": (lambda data, context, _: value_function(p, context.empirical_model()[1], discount), [0]),
         "lstd_prior": (with_steps_of(mu[:, None] * p), PSEUDO_COUNTS),
     }
 

@@ -4,6 +4,7 @@ The MSVE of a trial is the mean over its own unseen tasks, which all methods sha
 ratio of their means over trials, with the 95% BCa interval of resampled trials, unless stated otherwise.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,7 @@ def load(folder: Path, settings: dict) -> dict:
         algos : list of str
         place : the place of the main setting
         cell_env : the environment on which the paper's cells are evaluated
-        lengths, few : all context lengths; the shortest, a middle one and the longest
+        lengths, few, ends : all context lengths; the shortest, a middle one and the longest; the first and the last
     """
     paper = settings["paper"]
     tables = {}
@@ -69,6 +70,7 @@ def load(folder: Path, settings: dict) -> dict:
         "cell_env": paper["readings"]["evaluation_env"],
         "lengths": lengths,
         "few": sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]}),
+        "ends": (lengths[0], lengths[-1]),
     }
 
 
@@ -116,11 +118,8 @@ def run_ratio(results: dict, name: str, algo: str, length: int, method: str) -> 
 
 def cell_ratios(results: dict, method: str) -> Iterator[tuple]:
     """Ratios to a baseline of the paper's weights in the main setting, in two formats."""
-    for cell in results["main_cells"]:
-        for shown in ("step", "grouped"):
-            for length in (results["few"][0], results["few"][-1]):
-                setting = (cell.algo, SHOWN[shown], f"{length} steps")
-                yield setting, cell_ratio(results, cell, shown, length, method)
+    for cell, shown, length in itertools.product(results["main_cells"], ("step", "grouped"), results["ends"]):
+        yield (cell.algo, SHOWN[shown], f"{length} steps"), cell_ratio(results, cell, shown, length, method)
 
 
 def compared(results: dict) -> Iterator[tuple[str, str, int]]:
@@ -177,9 +176,8 @@ def visits(results):
     """
     # With a column for each step, they have 12 to 129 times the MSVE.  Above two in half of the cells would have
     # refuted that this is due to the weights of visits; fixed before the first run.
-    length = results["lengths"][-1]
     for cell in results["cells"]:
-        yield str(cell), cell_ratio(results, cell, "grouped", length, "lstd")
+        yield str(cell), cell_ratio(results, cell, "grouped", results["ends"][-1], "lstd")
 
 
 @claim(">", 1)
@@ -188,11 +186,10 @@ def own_format(results):
 
     The ratio of the MSVE in the other format to that in their own, on the longest contexts.
     """
-    length = results["lengths"][-1]
     for algo in results["algos"]:
         for prompts, other in (("step", "grouped"), ("grouped", "step")):
             two = (run("main", algo, prompts, shown) for shown in (other, prompts))
-            yield (algo, PROMPTS[prompts]), ratio(results, *two, length)
+            yield (algo, PROMPTS[prompts]), ratio(results, *two, results["ends"][-1])
 
 
 @claim("<", 1)
@@ -293,7 +290,7 @@ def prior_grows(results):
     """
     # The best number of pseudo-steps is nearly the same for all lengths.
     for algo in results["algos"]:
-        short, long = (fitted(results, algo, results["lengths"][end], "lstd_prior", "chosen") for end in (0, -1))
+        short, long = (fitted(results, algo, length, "lstd_prior", "chosen") for length in results["ends"])
         yield algo, Trials(np.log10(long / short))
 
 
@@ -306,7 +303,7 @@ def softmax(results):
     # Twice, as for ``visits``: in-context policy evaluation does not depend on linear attention.
     if "softmax" in results["settings"]:
         for algo in results["algos"]:
-            for length in (ENUMERATED, results["few"][0], results["few"][-1]):
+            for length in (ENUMERATED, *results["ends"]):
                 prompts = "step" if length else "enumerated"
                 shown = f"{length} steps" if length else "enumerated prompts"
                 two = (run(name, algo, prompts) for name in ("softmax", "main"))
@@ -332,7 +329,7 @@ def worth(results):
     rows = []
     for label, method in methods.items():
         one = {"method": label}
-        for length in (results["lengths"][0], results["lengths"][-1]):
+        for length in results["ends"]:
             one[f"{length} steps"] = msve(results, method, length).mean()
             one[f"{length} steps, median"] = msve(results, method, length, "median").mean()
         rows.append(one)
@@ -346,14 +343,12 @@ def paper_weights(results):
     Ratios of means over trials, with the ends of their 95% intervals.
     """
     rows = []
-    for cell in results["cells"]:
-        for shown in ("step", "grouped"):
-            for length in (results["few"][0], results["few"][-1]):
-                one = {"cell": str(cell), "shown": SHOWN[shown], "steps": length}
-                for method, label in (("lstd", "LSTD"), ("constant_tuned", "constant")):
-                    found = cell_ratio(results, cell, shown, length, method)
-                    one |= {f"to {label}": found.value, f"{label}, low": found.low, f"{label}, high": found.high}
-                rows.append(one)
+    for cell, shown, length in itertools.product(results["cells"], ("step", "grouped"), results["ends"]):
+        one = {"cell": str(cell), "shown": SHOWN[shown], "steps": length}
+        for method, label in (("lstd", "LSTD"), ("constant_tuned", "constant")):
+            found = cell_ratio(results, cell, shown, length, method)
+            one |= {f"to {label}": found.value, f"{label}, low": found.low, f"{label}, high": found.high}
+        rows.append(one)
     return pd.DataFrame(rows)
 
 
@@ -364,14 +359,12 @@ def pretrained_on_contexts(results):
     Contexts have a column for each step. The Bayes error is computed for Boyan's chains only.
     """
     rows = []
-    for name in results["settings"]:
-        for algo in results["algos"]:
-            for length in results["few"]:
-                one = {"setting": name, "algorithm": algo, "steps": length}
-                one["MSVE"] = msve(results, run(name, algo), length).mean()
-                for method in ("constant_tuned", "lstd", "ce_uniform", "lstd_prior", "bayes"):
-                    one[f"to {BASELINES[method]}"] = run_ratio(results, name, algo, length, method).value
-                rows.append(one)
+    for name, algo, length in itertools.product(results["settings"], results["algos"], results["few"]):
+        one = {"setting": name, "algorithm": algo, "steps": length}
+        one["MSVE"] = msve(results, run(name, algo), length).mean()
+        for method in ("constant_tuned", "lstd", "ce_uniform", "lstd_prior", "bayes"):
+            one[f"to {BASELINES[method]}"] = run_ratio(results, name, algo, length, method).value
+        rows.append(one)
     return pd.DataFrame(rows)
 
 
@@ -383,16 +376,13 @@ def shrinkage(results):
     on other tasks, and the share of the outputs' variance on other tasks that each fitted form explains.
     """
     rows = []
-    for prompts, kind in PROMPTS.items():
-        for algo in results["algos"]:
-            for length in results["lengths"]:
-                one = {"pretrained on": kind, "algorithm": algo, "steps": length}
-                one["fitted k"] = fitted_number(results, algo, length, prompts)
-                one["best k"] = best_number(results, length)
-                for form in FORMS:
-                    share = fitted(results, algo, length, form, "explained", prompts).mean()
-                    one[f"explained by {BASELINES[form]}"] = share
-                rows.append(one)
+    for prompts, algo, length in itertools.product(PROMPTS, results["algos"], results["lengths"]):
+        one = {"pretrained on": PROMPTS[prompts], "algorithm": algo, "steps": length}
+        one["fitted k"] = fitted_number(results, algo, length, prompts)
+        one["best k"] = best_number(results, length)
+        for form in FORMS:
+            one[f"explained by {BASELINES[form]}"] = fitted(results, algo, length, form, "explained", prompts).mean()
+        rows.append(one)
     return pd.DataFrame(rows)
 
 
@@ -531,15 +521,11 @@ def quoted(results):
     """Numbers in the main setting with TD, and counts of the paper's cells."""
     cell, at = results["main_cells"][0], results["place"]
     lengths = results["lengths"]
-    ends = {"short": lengths[0], "middle": lengths[len(lengths) // 2], "long": lengths[-1]}
-    methods = {
-        "paper_step": paper(cell, "step"),
-        "paper_grouped": paper(cell, "grouped"),
-        "trained": run("main", cell.algo),
-    }
-    methods |= {name: baseline(name, at) for name in BASELINES}
+    few = {"short": lengths[0], "middle": lengths[len(lengths) // 2], "long": lengths[-1]}
+    methods = {f"paper_{shown}": paper(cell, shown) for shown in ("step", "grouped")}
+    methods |= {"trained": run("main", cell.algo)} | {name: baseline(name, at) for name in BASELINES}
     found = {}
-    for end, length in ends.items():
+    for end, length in few.items():
         found |= {f"{name}_{end}": msve(results, method, length).mean() for name, method in methods.items()}
         two = methods["trained"], run("main", cell.algo, "enumerated", "grouped")
         found[f"trained_to_enumerated_{end}"] = ratio(results, *two, length).value
@@ -547,10 +533,9 @@ def quoted(results):
         found[f"best_k_{end}"] = best_number(results, length)
         for form in FORMS:
             found[f"explained_{form}_{end}"] = fitted(results, cell.algo, length, form, "explained").mean()
-        for shown in ("step", "grouped"):
-            for method in ("lstd", "constant_tuned"):
-                ratios = [cell_ratio(results, one, shown, length, method) for one in results["cells"]]
-                found[f"cells_{shown}_below_{method}_{end}"] = sum(one.high < 1 for one in ratios)
-                found[f"cells_{shown}_above_{method}_{end}"] = sum(one.low > 1 for one in ratios)
-                found[f"largest_{shown}_to_{method}_{end}"] = max(one.value for one in ratios)
+        for shown, method in itertools.product(("step", "grouped"), ("lstd", "constant_tuned")):
+            ratios = [cell_ratio(results, one, shown, length, method) for one in results["cells"]]
+            found[f"cells_{shown}_below_{method}_{end}"] = sum(one.high < 1 for one in ratios)
+            found[f"cells_{shown}_above_{method}_{end}"] = sum(one.low > 1 for one in ratios)
+            found[f"largest_{shown}_to_{method}_{end}"] = max(one.value for one in ratios)
     return found

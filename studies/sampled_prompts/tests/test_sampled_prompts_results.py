@@ -43,7 +43,8 @@ def made_up():
         "errors": errors.assign(states=5, depth=30, place=errors["env"] + "-5"),
         "fits": numbered(axes, ["chosen", "explained"]),
         "settings": SETTINGS, "cells": CELLS, "main_cells": CELLS[:2],
-        "algos": ["td", "mc"], "place": "boyan-5", "cell_env": "boyan", "lengths": LENGTHS, "few": LENGTHS,
+        "algos": ["td", "mc"], "place": "boyan-5", "cell_env": "boyan", "lengths": LENGTHS,
+        "ends": (5, 100), "few": LENGTHS,
     }  # fmt: skip
 
 
