@@ -10,8 +10,8 @@ from ictd.context import Context
 from ictd.engine import Engine
 from ictd.pretraining import pretrain_runs
 from ictd.sampling import BatchStatistics, visits_of
-from ictd.storage import save_arrays
-from ictd.transformer import initial_weights
+from ictd.storage import save_arrays, stacked
+from ictd.transformer import Weights, initial_weights
 from studies.control.critics import pair_context
 from studies.control.processes import (
     Place,
@@ -60,15 +60,14 @@ def main(variant: dict, place: dict, seeds: int, learning_rate: float, initial_g
     """Write the weights ``u`` and ``A`` of all seeds of a variant, NaN after a divergence, and its ``depth``."""
     variant = Variant(**variant | {"place": Place(**place)})
     place = variant.place
-    u, A = [], []
-    for seed in range(seeds):
+
+    def pretrained(seed: int) -> Weights:
         start = initial_weights(place.states * place.actions, initial_gain, place.generator(seed, "weights"))
         engine = Engine(start, variant.algo, variant.depth, place.discount, learning_rate, clip=variant.clip)
         draw = training_data(variant, place.generator(seed, "tasks"))
-        (weights,) = pretrain_runs([engine], lambda size, _, draw=draw: [draw(size)], variant.tasks)
-        u.append(weights.u)
-        A.append(weights.A)
-    save_arrays(output, depth=variant.depth, u=np.stack(u), A=np.stack(A))
+        return pretrain_runs([engine], lambda size, _: [draw(size)], variant.tasks)[0]
+
+    save_arrays(output, depth=variant.depth, **stacked(map(pretrained, range(seeds)), seeds))
 
 
 def training_data(variant: Variant, rng: np.random.Generator) -> Callable[[int], tuple]:

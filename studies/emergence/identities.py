@@ -43,11 +43,11 @@ def main(
     drift: Path,
 ) -> None:
     """Write the largest deviations of each setting as tables."""
-    rows = [
-        {"algo": algo, "env": env, "states": n, "engine": engine} | deviations(algo, env, n, engine)
+    parts = [
+        long_table({}, deviations(algo, env, n, engine), algo=algo, env=env, states=n, engine=engine)
         for algo, env, n, engine in itertools.product(ALGOS, chains, states, ENGINES)
     ]
-    save_table(equivariance, {name: [row[name] for row in rows] for name in rows[0]})
+    save_table(equivariance, *parts)
     parts = [
         drifts(env, states[0], depth, discount, step_size, tasks)
         for env, depth, discount, step_size in itertools.product(chains, depths, discounts, step_sizes)

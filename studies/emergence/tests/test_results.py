@@ -1,4 +1,4 @@
-"""The study's claims and tables on made-up results."""
+"""The study's claims on made-up results."""
 
 import numpy as np
 import pandas as pd
@@ -84,12 +84,3 @@ def test_claims_that_hold_and_fail(results, name, place, value, expected):
     known = results | results["equations"]["td"] | results["runs"]["td-boyan-3-4"]
     known[name][place] = value
     assert failing(results) == (expected, 26)
-
-
-def test_parts_join_until_half_and_nine_tenths_of_the_error():
-    names = ["nothing", "family part", "eight numbers", "two numbers", "a", "c", "rest outside", "b"]
-    columns = {"part": names, "step": [0, 0, 0, 1, 2, 3, 4, 5], "median": [9.0, 2.0, 1.5, 1.1, 0.7, 0.6, 0.2, 0.1]}
-    parts = pd.concat(pd.DataFrame(columns).assign(env=env) for env in ("boyan", "relabelled_boyan"))
-    row = symmetry_results.functions.make({"parts": {"td-boyan-3-4": parts}}).iloc[0]
-    assert (row["half"], row["nine tenths"]) == ("a and c", "a and c and rest outside")
-    assert (row["two numbers"], row["all of A"]) == (1.1, 0.1)

@@ -1,33 +1,13 @@
-"""Shares of a few numbers, and the direction that follows a slow mode."""
+"""The direction that follows a slow mode."""
 
-import naive
 import numpy as np
 import pandas as pd
 import pytest
 from tolerances import ROUNDING
 
 from studies.emergence import slow_mode
-from studies.emergence.few_numbers import basis, share
-from studies.emergence.symmetry import family_part
 
 GAMMA, N, DEPTH = 0.9, 3, 4
-
-
-def share_of_two(A):
-    """Share of two numbers in the family part, by least squares in the space orthogonal to a = [-gamma 1; 1]."""
-    a = np.append(np.full(N, -GAMMA), np.ones(N))
-    remove = np.eye(2 * N) - np.outer(a, a) / (a @ a)
-    K = (A[:, N:] - A[:, :N]) / 2
-    directions = [np.kron([[-1, 1], [0, 0]], G) for G in (np.eye(N), np.ones((N, N)))]
-    target, *columns = [(remove @ one).ravel() for one in (np.hstack([-K, K]), *directions)]
-    fitted = np.transpose(columns) @ np.linalg.lstsq(np.transpose(columns), target, rcond=None)[0]
-    return fitted @ fitted / (target @ target)
-
-
-def test_the_share_of_two_numbers_is_that_of_least_squares():
-    A = np.stack([naive.larger_weights(N, seed).A for seed in range(4)])
-    found = share(family_part(A), basis(2, N), GAMMA)
-    np.testing.assert_allclose(found, [share_of_two(one) for one in A], atol=ROUNDING)
 
 
 def test_the_rank_one_part_of_a_known_matrix():
