@@ -11,7 +11,7 @@ from ictd.storage import load_arrays
 from ictd.torch_twin import LinearTransformer
 from ictd.transformer import Weights
 from studies.control import pretrain
-from studies.control.processes import Place, draw_policies, draw_processes, greedy, pair_paths, uniform
+from studies.control.processes import Place, draw_policies, draw_processes, greedy, pair_paths
 from studies.control.tests import slow
 
 torch.set_num_threads(1)
@@ -51,7 +51,6 @@ def test_a_share_of_policies_is_soft(soft_share):
 def test_greedy_policies_take_the_greatest_value_and_break_ties_at_random():
     np.testing.assert_array_equal(greedy(np.array([[1.0, 2.0], [3.0, 1.0]])), [[0, 1], [1, 0]])
     assert 0.3 < greedy(np.zeros((200, STATES, ACTIONS)))[..., 0].mean() < 0.7
-    assert (uniform((2, 3, 4)) == 0.25).all()
 
 
 def test_paths_follow_their_uniform_numbers(monkeypatch):

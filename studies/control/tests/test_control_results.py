@@ -1,4 +1,4 @@
-"""Claims, tables and the figure on made-up results."""
+"""Claims and numbers on made-up results."""
 
 import numpy as np
 import pytest
@@ -44,17 +44,7 @@ def verdicts(results):
 def test_all_claims_can_hold_and_are_decided_for_three_numbers_of_transitions():
     found = verdicts(made_up())
     assert all(set(of_claim) == {"holds"} for of_claim in found.values())
-    assert {name: len(of_claim) // 3 for name, of_claim in found.items()} == {
-        "beats_rewards": 5,
-        "behind_lspi": 5,
-        "behind_smoothed": 5,
-        "behind_smoothed_with_pseudo_counts": 5,
-        "pseudo_counts_help": 3,
-        "grouping_helps": 3,
-        "transitions_over_other_prompts": 2,
-        "deeper": 2,
-        "iterations_help": 5,
-    }
+    assert [len(of_claim) // 3 for of_claim in found.values()] == [5, 5, 5, 5, 3, 3, 2, 2, 5]
 
 
 @pytest.mark.parametrize(

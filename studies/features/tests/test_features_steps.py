@@ -28,8 +28,7 @@ TRIALS = 6
 
 def test_each_target_and_seed_has_its_own_run(tmp_path):
     pretrain.main(MAIN | {"targets": ["values", "td", "mc"]}, 8, 5, 0.01, tmp_path / "w.npz")
-    u, A = load_arrays(tmp_path / "w.npz", "u", "A")
-    assert u.shape == (3, 2, 6) and A.shape == (3, 2, 6, 6)
+    (A,) = load_arrays(tmp_path / "w.npz", "A")
     for place, (target, algo) in enumerate([("values", "mc"), ("td", "td"), ("mc", "mc")]):
         first = initial_weights(3, 0.1, generator(1, "boyan", 6, "features weights 3"))
         engine = Engine(first, algo, 4, 0.9, 0.01)
