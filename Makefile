@@ -8,7 +8,7 @@
 ## make reference    write the reference numbers from a finished run; seconds
 ## make pages        write the reference numbers into README.md, docs/ and the studies' pages; seconds
 ## make test         run the linters and the tests; 2 minutes
-## make test-all     run the slow tests too: conda environments, interrupted runs, browsers, no JIT compiler
+## make test-all     run the slow tests too: interrupted runs, browsers, the wheel, no JIT compiler
 ## make test-NAME    run tests/NAME/run, NAME being slurm, many-cores, container, apptainer, fresh or devcontainer
 ## make format       format the code; seconds
 ## make benchmark    compare the speed of the engines

@@ -16,6 +16,7 @@ if " " not in str(ROOT):
     container: str(ROOT / "ictd.sif")
 
 
+# What all rules share, and then the rules of the paper's part in the order in which data flow.
 include: "workflow/rules/step.smk"
 include: "workflow/rules/part.smk"
 include: "workflow/rules/simulate.smk"
@@ -36,14 +37,3 @@ rule all:
 for study in STUDIES:
 
     include: f"studies/{study}/rules.smk"
-
-
-# A `prefix:` moves inputs and outputs, but not the options files.
-try:
-    MOVED = rules.manifest.output[0] != str(RESULTS / "manifest.json")
-except WorkflowError:  # The module excludes this rule.
-    MOVED = False
-if MOVED:
-    sys.exit(
-        "The module of this workflow has a prefix; give another folder as `results` in its config instead."
-    )

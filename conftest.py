@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from projects import finished_run, finished_run_under_conda
+from projects import finished_run
 
 from ictd import statistics
 
@@ -42,15 +42,31 @@ def smoke(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Write files of a package "ours" in the current folder; what was read from them before is forgotten."""
+    from ictd.pipeline.provenance import PACKAGES, code_digest
+    from ictd.pipeline.rules import import_graph, main_parameters
+
+    monkeypatch.setitem(PACKAGES, "ours", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ours").mkdir()
+
+    def forget():
+        for read in (code_digest, import_graph, main_parameters):
+            read.cache_clear()
+
+    def write(name: str, text: str) -> None:
+        (tmp_path / "ours" / name).write_text(text)
+        forget()
+
+    yield write
+    forget()
+
+
+@pytest.fixture
 def few_resamples(monkeypatch):
     """A tenth of the bootstrap resamples, for tests that do not depend on their number."""
     monkeypatch.setattr(statistics, "RESAMPLES", 1000)
     statistics._shares.cache_clear()
     yield
     statistics._shares.cache_clear()
-
-
-@pytest.fixture(scope="session")
-def under_conda(tmp_path_factory) -> Path:
-    """Folder of a smoke run of few cells with the studies, in environments made from exactly their pins."""
-    return finished_run_under_conda(tmp_path_factory.mktemp("conda"))

@@ -1,10 +1,9 @@
 """Speed of the engines and of sampling, measured side by side in one run (``make benchmark``)."""
 
-import time
-from functools import partial
+import timeit
 
 import torch
-from explore import TYPED, V8
+from naive import material
 
 import ictd
 from ictd.engine import Engine
@@ -17,25 +16,13 @@ FEATURES = [(5, 5, 30), (10, 5, 30), (50, 5, 30), (20, 20, 30), (50, 50, 30), (1
 
 def seconds(function, repeats=3):
     """Shortest of several runs."""
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def material(count=20_000):
-    """Task sets and batches of the main setting, and initial weights."""
-    tasks = ictd.sample_tasks("boyan", STATES, count, ictd.generator(0, "boyan", STATES, "tasks"))
-    batches = ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
-    return tasks, batches, ictd.initial_weights(STATES, 0.1, ictd.generator(0, "boyan", STATES, "weights"))
+    return min(timeit.repeat(function, number=1, repeat=repeats))
 
 
 def main():
     """Print times per task and per step, and the engines' ratio."""
     torch.set_num_threads(1)
-    tasks, batches, start = material()
+    tasks, batches, start = material("boyan", STATES, DISCOUNT, 20_000, BATCH, STEPS)
 
     def sample():
         return ictd.unroll(tasks, BATCH, DISCOUNT, STEPS, ictd.generator(0, "boyan", STATES, "batches"))
@@ -55,14 +42,6 @@ def main():
         print(
             f"{algo}, torch engine   {by_torch * 1e6:10.0f} microseconds a task: {by_torch / compiled:.0f} times that"
         )
-    print(f"\nengine of explore.html in V8, n = {STATES}, L = {DEPTH}")
-    with V8() as v8:
-        in_javascript, compiled = javascript_update(v8, tasks, batches), compiled_update(tasks, batches, start)
-        ratio = f"{in_javascript / compiled:.1f} times that of the compiled engine"
-        print(f"td, an update         {in_javascript * 1e6:10.2f} microseconds: {ratio}")
-        for target in ("td", "mc"):
-            trial = f"advance(new Run({{...DEFAULT_SETTINGS, seeds: 1, target: '{target}'}}), 1e6)"
-            print(f"{target}, 20,000 tasks      {seconds(partial(v8, trial)):10.2f} s")
     print("\nan update with features on sampled prompts, against one with one-hot features (n = 5)")
     usual = update(5, None, DEPTH)
     for states, dimension, depth in FEATURES:
@@ -86,35 +65,6 @@ def update(states, dimension, depth, count=1000):
 
     train(1)
     return seconds(lambda: train(count), repeats=9) / count
-
-
-def compiled_update(tasks, batches, start):
-    """Seconds of an update on enumerated prompts."""
-    engine = Engine(start, "td", DEPTH, DISCOUNT, 1e-3)
-    return seconds(lambda: engine.train(tasks.reward, batches, tasks.transition), repeats=9) / len(tasks)
-
-
-def javascript_update(v8, tasks, batches, count=1000):
-    """Seconds of the same update in V8, where updates repeat the first tasks."""
-    v8(
-        f"""{TYPED}
-        globalThis.train = () => {{
-            for (const task of own) update(transformer, learner, task);
-        }};
-        const [own, transformer] = [tasks.map(typed), new LoopedTransformer(states, depth, discount)];
-        const learner = new Learner(initialParameter(states, 0.1, new RandomStream(0, "weights")), 1e-3);""",
-        states=STATES, depth=DEPTH, discount=DISCOUNT,
-        tasks=[
-            {
-                "transition": tasks.transition[i].ravel(),
-                "reward": tasks.reward[i],
-                "transitions": batches.transitions[i].ravel(),
-                "targets": None,
-            }
-            for i in range(count)
-        ],
-    )  # fmt: skip
-    return seconds(lambda: v8("train()"), repeats=60) / count
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Checks of the artists in a figure, and tables of numbers to draw."""
+"""Checks of what a figure draws, and tables of numbers to draw."""
 
 import itertools
 
@@ -6,22 +6,17 @@ import numpy as np
 import pandas as pd
 
 
-def check_lines(axes, expected: list[tuple]) -> None:
-    """Compare lines, in order, with (label, x, y); the label None stands for no label."""
-    found = [line.get_label() for line in axes.lines]
-    assert [None if label.startswith("_") else label for label in found] == [label for label, *_ in expected]
-    for line, (label, x, y) in zip(axes.lines, expected, strict=True):
-        np.testing.assert_allclose(np.asarray(line.get_xdata(), float), np.asarray(x, float), err_msg=str(label))
-        np.testing.assert_allclose(np.asarray(line.get_ydata(), float), np.asarray(y, float), err_msg=str(label))
+def check_lines(axes, *expected: tuple) -> None:
+    """Compare the lines of a panel, in their order, with pairs x, y."""
+    assert len(axes.lines) == len(expected)
+    for line, points in zip(axes.lines, expected, strict=True):
+        np.testing.assert_allclose(line.get_xydata(), np.transpose(points).astype(float))
 
 
-def check_bands(axes, expected: list[tuple]) -> None:
-    """Compare filled bands, in their order, with (x, low, high)."""
-    assert len(axes.collections) == len(expected)
-    for band, (x, low, high) in zip(axes.collections, expected, strict=True):
-        corners = {tuple(np.round(corner, 9)) for path in band.get_paths() for corner in path.vertices}
-        for edge in (low, high):
-            assert {tuple(np.round(corner, 9)) for corner in zip(x, edge, strict=True)} <= corners
+def check_band(band, x, *edges) -> None:
+    """Require that a filled band has these corners."""
+    corners = {tuple(np.round(corner, 9)) for path in band.get_paths() for corner in path.vertices}
+    assert {tuple(np.round(corner, 9)) for edge in edges for corner in zip(x, edge, strict=True)} <= corners
 
 
 def numbered(axes: dict[str, list], columns: list[str], seed: int = 0) -> pd.DataFrame:

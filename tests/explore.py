@@ -1,13 +1,16 @@
 """The engine of explore.html in V8, without a browser."""
 
 import json
+import re
 
 import numpy as np
 from projects import ROOT
 from py_mini_racer import MiniRacer
 
-FOLDER = ROOT / "src/ictd/report/explore"
-ENGINE = ("random", "tasks", "transformer", "estimates", "symmetry", "settings", "model_file", "jobs", "worker")
+FOLDER = ROOT / "report/explore"
+PAGE = FOLDER / "page.html"
+PARTS = [FOLDER / "page.css", *FOLDER.glob("*.js")]
+(ENGINE,) = re.findall(r'<script id="engine">(.+?)</script>', PAGE.read_text(), re.DOTALL)
 # Arrays come in as lists.
 TYPED = """
 const typed = (object) => Object.fromEntries(Object.entries(object).map(
@@ -23,8 +26,8 @@ class V8(MiniRacer):
 
     def __init__(self):
         super().__init__()
-        for name in ENGINE:
-            self.eval((FOLDER / f"{name}.js").read_text())
+        for name in re.findall(r"\{\{(.+?)\}\}", ENGINE):
+            self.eval((FOLDER / name).read_text())
 
     def __call__(self, body: str, **given):
         """Run the body of a function that has the given names, and get the value that it returns.

@@ -5,11 +5,11 @@ from pathlib import Path
 
 
 class Page(HTMLParser):
-    """Headings, images, table rows, text, and anything that the page would load from elsewhere."""
+    """Images, table rows, text, and anything that the page would load from elsewhere."""
 
     def __init__(self, page: Path | str):
         super().__init__()
-        self.headings, self.images, self.outside, self.text = [], [], [], ""
+        self.images, self.outside, self.text = [], [], ""
         self._rows, self._open = [], []
         self.feed(page.read_text(encoding="utf-8") if isinstance(page, Path) else page)
 
@@ -22,8 +22,6 @@ class Page(HTMLParser):
             kept = ("#", "http") if tag == "a" else "#"
             if values.get("class") != "file":
                 self.outside += [values[key] for key in ("src", "href") if not values.get(key, "#").startswith(kept)]
-        if tag in ("h1", "h2", "h3"):
-            self.headings.append("")
         if tag == "tr":
             self._rows.append([])
         if tag == "td":
@@ -38,10 +36,7 @@ class Page(HTMLParser):
     def handle_data(self, data):
         # Numbers have spaces that do not break.
         self.text += data.replace("\xa0", " ")
-        inside = self._open[-1] if self._open else ""
-        if inside in ("h1", "h2", "h3"):
-            self.headings[-1] += data
-        if inside == "td":
+        if self._open[-1:] == ["td"]:
             self._rows[-1][-1] += data
 
     def rows(self) -> list[list[str]]:

@@ -2,6 +2,8 @@
 
 import ast
 import importlib.util
+from functools import cache
+from pathlib import Path
 
 from ictd.pipeline.provenance import module_path
 
@@ -15,13 +17,14 @@ def imported_modules(name: str, without: str = "") -> set[str]:
         if path and module not in found and module != without:
             found.add(module)
             package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-            waiting += [module.rpartition(".")[0], *imports_in(path.read_text(), package)]
+            waiting += [module.rpartition(".")[0], *imports_in(path, package)]
     return found
 
 
-def imports_in(source: str, package: str) -> list[str]:
+@cache
+def imports_in(path: Path, package: str) -> list[str]:
     """Modules that code of a package may import when it runs; ``from a import b`` gives both a and a.b."""
-    names, tree = [], ast.parse(source)
+    names, tree = [], ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = []

@@ -2,7 +2,6 @@
 
 import itertools
 from contextlib import suppress
-from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -32,24 +31,6 @@ def stationary(transition):
     n = len(transition)
     system = np.vstack([transition.T - np.eye(n), np.ones(n)])
     return np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
-
-
-def exact_stationary(transition):
-    """The stationary distribution of an irreducible chain in fractions, whose rows sum to one by their diagonals."""
-    n = len(transition)
-    p = [[Fraction(entry) for entry in row] for row in transition]
-    # Columns of mu (p - I) = 0 without the last one, which the sum replaces; Gauss-Jordan elimination.
-    for i in range(n):
-        p[i][i] = -sum(p[i][:i] + p[i][i + 1 :])
-    system = [[*(p[j][i] for j in range(n)), Fraction(0)] for i in range(n - 1)] + [[Fraction(1)] * (n + 1)]
-    for k in range(n):
-        pivot = next(i for i in range(k, n) if system[i][k])
-        system[k], system[pivot] = system[pivot], system[k]
-        system[k] = [entry / system[k][k] for entry in system[k]]
-        for i in range(n):
-            if i != k:
-                system[i] = [a - system[i][k] * b for a, b in zip(system[i], system[k], strict=True)]
-    return [float(row[-1]) for row in system]
 
 
 def eliminated(transition):
@@ -183,26 +164,12 @@ def unroll(tasks, batch_size, discount, rollout_steps, rng):
     return visits, transitions, return_sums
 
 
-def transition_counts(paths, lengths, states):
-    """Transitions among the first steps of trajectories, one after another."""
-    counts = np.zeros((len(paths), states, states), int)
-    for i, path in enumerate(paths):
-        for t in range(lengths[i]):
-            counts[i, path[t], path[t + 1]] += 1
-    return counts
-
-
 # Prompts
 
 
 def columns_of_steps(states, rewards, n, discount):
     """The context of a trajectory S_0, ..., S_m with rewards R_1, ..., R_m, column by column."""
-    context = np.zeros((2 * n + 1, len(rewards)))
-    for t, reward in enumerate(rewards):
-        context[states[t], t] = 1
-        context[n + states[t + 1], t] = discount
-        context[-1, t] = reward
-    return context
+    return columns_of_features(np.eye(n), states[:-1], states[1:], rewards, discount)
 
 
 def columns_of_features(features, states, next_states, rewards, discount):
@@ -231,21 +198,6 @@ def enumerated_prompt(transition, reward, discount, query):
         prompt[-1, s] = reward[s]
     prompt[query, n] = 1
     return prompt
-
-
-def averages(features, next_features, rewards):
-    """The averages of a ``Context`` by their definitions, step by step."""
-    m, n = np.shape(features)
-    averages = {"C": np.zeros((n, n)), "D": np.zeros((n, n)), "E": np.zeros((n, n)), "b": np.zeros(n), "d": np.zeros(n)}
-    averages["reward_square"] = 0.0
-    for now, following, reward in zip(features, next_features, rewards, strict=True):
-        averages["C"] += np.outer(now, now) / m
-        averages["D"] += np.outer(now, following) / m
-        averages["E"] += np.outer(following, following) / m
-        averages["b"] += reward * now / m
-        averages["d"] += reward * following / m
-        averages["reward_square"] += reward**2 / m
-    return averages
 
 
 # Transformer and baselines
@@ -356,54 +308,7 @@ def certainty_equivalence(states, rewards, n, discount, pseudo_counts, other_rew
     return value
 
 
-def preconditioned_td(states, rewards, features, discount, preconditioner, updates):
-    """Batch TD with a preconditioner, sample by sample."""
-    w = np.zeros(features.shape[1])
-    for _ in range(updates):
-        change = np.zeros(len(w))
-        for (now, following), reward in zip(itertools.pairwise(states), rewards, strict=True):
-            change += (reward + (discount * features[following] - features[now]) @ w) * features[now]
-        w = w + preconditioner @ change / len(rewards)
-    return w
-
-
 # Pretraining
-
-
-def batch_loss(weights, tasks, batches, algo, depth, discount, targets):
-    """Half the mean squared error of task 0's batch to fixed targets, (n, n) of pairs of states or (n,) of states."""
-    values = enumerated_values(weights, depth, tasks.transition[0], tasks.reward[0], discount)
-    total = 0.0
-    for s in range(tasks.states):
-        for following in range(tasks.states):
-            target = targets[s, following] if algo == "td" else targets[s]
-            total += batches.transitions[0, s, following] * (target - values[s]) ** 2
-    return total / 2 / batches.visits[0].sum()
-
-
-def batch_gradient(weights, tasks, batches, algo, depth, discount):
-    """Gradient of ``batch_loss`` for u and A, flat, by central differences; the targets do not move."""
-    values = enumerated_values(weights, depth, tasks.transition[0], tasks.reward[0], discount)
-    if algo == "td":
-        targets = tasks.reward[0][:, None] + discount * values[None, :]
-    else:
-        targets = batches.return_sums[0] / np.maximum(batches.visits[0], 1)
-    flat = np.concatenate([weights.u, weights.A.ravel()])
-    gradient = np.empty_like(flat)
-    for k in range(len(flat)):
-        losses = []
-        for sign in (1, -1):
-            moved = flat.copy()
-            moved[k] += sign * 1e-6
-            shifted = weights_of(moved, tasks.states)
-            losses.append(batch_loss(shifted, tasks, batches, algo, depth, discount, targets))
-        gradient[k] = (losses[0] - losses[1]) / 2e-6
-    return gradient
-
-
-def weights_of(flat, states):
-    """Weights from u and A in one flat array."""
-    return ictd.Weights(flat[: 2 * states], flat[2 * states :].reshape(2 * states, 2 * states))
 
 
 def clipped_step(optimizer, loss, clip):
@@ -429,13 +334,6 @@ def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learni
 
 
 # Statistics
-
-
-def rank_correlation(first, second):
-    """Spearman's correlation of two sequences without ties."""
-    place = {value: i for i, value in enumerate(sorted(first))}
-    other = {value: i for i, value in enumerate(sorted(second))}
-    return np.corrcoef([place[v] for v in first], [other[v] for v in second])[0, 1]
 
 
 def discoveries(p, level):

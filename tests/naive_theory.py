@@ -5,7 +5,6 @@ from contextlib import suppress
 import naive
 import numpy as np
 
-from ictd.prompt import enumerated_columns, prompts_of
 from ictd.transformer import theta_td
 
 with suppress(ModuleNotFoundError):
@@ -70,34 +69,36 @@ def gradients(weights, transition, reward, discount, depth):
     return context_A, query_A, context_u, query_u
 
 
-def prompt_layer(Z, M, u, A):
-    """P Z M (Z' Q Z), with P and Q from u and A."""
-    wide = len(u)
-    P = torch.zeros(wide + 1, wide + 1, dtype=torch.float64)
+def prompt_layer(Z, u, A):
+    """P Z M (Z' Q Z) in torch, with P and Q from u and A."""
+    P = torch.zeros(len(u) + 1, len(u) + 1, dtype=torch.float64)
     P[-1] = torch.cat([u, torch.ones(1, dtype=torch.float64)])
     Q = torch.nn.functional.pad(A, (0, 1, 0, 1))
-    return P @ Z @ M @ (Z.mT @ Q @ Z)
+    # M leaves the last column, the query, out of the context.
+    return P @ Z[..., :-1] @ (Z.mT @ Q @ Z)[..., :-1, :]
+
+
+def prompts(transition, reward, discount):
+    """The enumerated prompts of all query states, in torch."""
+    whole = [naive.enumerated_prompt(transition, reward, discount, q) for q in range(len(reward))]
+    return torch.from_numpy(np.array(whole))
 
 
 def separate_update(weights, tasks, task, algo, depth, discount):
     """Expected update of one task in Theta, a row a layer, by torch on whole prompts; layers have own parameters."""
-    n = tasks.states
-    layers = [
-        (torch.tensor(weights.u, requires_grad=True), torch.tensor(weights.A, requires_grad=True)) for _ in range(depth)
-    ]
-    Z = torch.from_numpy(prompts_of(enumerated_columns(tasks.transition[task], tasks.reward[task], discount)))
-    M = torch.diag(torch.tensor([1.0] * n + [0.0], dtype=torch.float64))
-    for u, A in layers:
-        Z = Z + prompt_layer(Z, M, u, A)
+    P, r = tasks.transition[task], tasks.reward[task]
+    u, A = (torch.tensor(np.stack([part] * depth), requires_grad=True) for part in (weights.u, weights.A))
+    Z = prompts(P, r, discount)
+    for layer in range(depth):
+        Z = Z + prompt_layer(Z, u[layer], A[layer])
     TF = -Z[:, -1, -1]
-    found, transition = TF.detach().numpy(), tasks.transition[task]
-    target = tasks.reward[task] + discount * transition @ found
+    found = TF.detach().numpy()
+    target = r + discount * P @ found
     if algo == "mc":
-        target = np.linalg.solve(np.eye(n) - discount * transition, tasks.reward[task])
+        target = np.linalg.solve(np.eye(len(r)) - discount * P, r)
     e = tasks.stationary[task] * (target - found)
-    parts = torch.autograd.grad(TF @ torch.from_numpy(e), [part for layer in layers for part in layer])
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return np.array([np.concatenate([du.numpy(), dA.numpy().ravel()]) for du, dA in pairs])
+    du, dA = torch.autograd.grad(TF @ torch.from_numpy(e), [u, A])
+    return np.concatenate([du.numpy(), dA.numpy().reshape(depth, -1)], axis=1)
 
 
 def sides(transition, reward, discount, depth):

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pandas as pd
+from drawn import where
+
 from ictd.pipeline.provenance import PROJECT
 from ictd.report.claim import Claim, as_records
 from ictd.report.paper.results import Results
@@ -24,3 +27,10 @@ def claims_in(module, results: Results) -> dict[str, Claim]:
     assert len({claim.id for claim in made}) == len(made)
     results.claims = as_records(made)
     return {claim.id: claim for claim in made}
+
+
+def changed(table: pd.DataFrame, column: str, value: float, **at) -> pd.DataFrame:
+    """A table with another value in the rows that have these values."""
+    rows = where(table, **at).index
+    assert len(rows)
+    return table.assign(**{column: table[column].astype(float).mask(table.index.isin(rows), value)})

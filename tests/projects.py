@@ -14,8 +14,6 @@ from ictd.pipeline.config import study_names
 ROOT = Path(__file__).parents[1]
 STUDIES = study_names(ROOT)
 SMOKE = "tests/smoke.yaml"
-# Small values for the studies too.
-SMOKE_OF_ALL = [SMOKE, *(f"studies/{name}/smoke.yaml" for name in STUDIES)]
 # Values for a smoke run of two cells.
 FEW = ["envs=[boyan]", "states=[5]", "depths=[6]"]
 PARTS = "Snakefile config.yaml workflow docs envs profiles report src studies tests/smoke.yaml".split()
@@ -63,20 +61,6 @@ def finished_run(folder: Path) -> None:
     assert done.returncode == 0, done.stdout[-5000:]
 
 
-def finished_run_under_conda(folder: Path) -> Path:
-    """Run the workflow and its studies under ``--sdm conda``, with a replacement for conda."""
-    project, prefix = copy_project(folder / "project", linked=("src", "studies")), folder / "prefix"
-    (prefix / "bin").mkdir(parents=True)
-    (prefix / "bin/conda").write_text(f'#!/bin/sh\nexec {sys.executable} {ROOT}/tests/stand_in_conda.py "$@"\n')
-    (prefix / "bin/conda").chmod(0o755)
-    (prefix / "bin/activate").write_text('export PATH="$1/bin:$PATH"\n')
-    env = {"STAND_IN_PREFIX": str(prefix), "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
-    options = ["--cores", "2", "--sdm", "conda", "--config", *FEW]
-    done = snakemake(project, "all", *STUDIES, *options, configfiles=SMOKE_OF_ALL, **env)
-    assert done.returncode == 0, done.stdout[-5000:]
-    return project
-
-
 def plans(runs: list[tuple[Path, list[str]]]) -> list[tuple[int, str]]:
     """Exit codes and messages of dry runs with smoke settings, each given by its folder and further arguments."""
     values = ["--configfile", SMOKE]
@@ -102,13 +86,4 @@ def rules_of_paper() -> dict[str, tuple[str, str]]:
         environment = re.search(r"\{ENVS\}/(\w+)\.yaml", block)
         step = re.search(r'options=step\(\s*"([\w.]+)"', block)
         found[rule] = step[1] if step else "ictd.steps.report.results", environment[1] if environment else "simulate"
-    return found
-
-
-def undescribed(schema: dict, prefix: str = "") -> list[str]:
-    """Keys of a schema, inner ones too, without a description."""
-    found = []
-    for key, about in schema.get("items", schema).get("properties", {}).items():
-        inner = undescribed(about, f"{prefix}{key}.")
-        found += inner if "properties" in about else inner + [prefix + key] * ("description" not in about)
     return found

@@ -22,38 +22,31 @@ def matrices(rng, dimension, layers, heads, seeds=2, gain=0.5):
     return rng.normal(0, gain / np.sqrt(height * heads), (2, seeds, layers, heads, height, height))
 
 
-def attention_with(P, Q, depth, kind=ictd.GramAttention):
+def attention_with(P, Q, depth):
     """GramAttention with given P and Q."""
     seeds, layers, heads, height = P.shape[:4]
-    module = kind((height - 1) // 2, depth, heads, looped=layers == 1, seeds=range(seeds))
+    module = ictd.GramAttention((height - 1) // 2, depth, heads, looped=layers == 1, seeds=range(seeds))
     module.P.data, module.Q.data = torch.tensor(P), torch.tensor(Q)
     return module
 
 
-class InTheta(ictd.GramAttention):
-    """P and Q masked to Theta^looped."""
+class Looped(torch.nn.Module):
+    """The Transformer in Theta^looped with the initial weights of ``ictd.pretrain``, of all seeds."""
 
-    def matrices(self, layer):
-        P, Q = super().matrices(layer)
-        ones = ictd.Weights(np.ones(2 * self.dimension), np.ones((2 * self.dimension,) * 2))
-        corner = torch.zeros(P.shape[-2:], dtype=P.dtype)
-        corner[-1, -1] = 1
-        return P * (torch.tensor(ones.P()) - corner) + corner, Q * torch.tensor(ones.Q())
+    def __init__(self, tasks, depth):
+        super().__init__()
+        streams = [ictd.generator(seed, tasks.name, tasks.states, "weights") for seed in SEEDS]
+        weights = [ictd.initial_weights(tasks.dimension, 0.1, rng) for rng in streams]
+        stacked = (torch.tensor(np.stack([getattr(one, name) for one in weights])) for name in "uA")
+        self.u, self.A = map(torch.nn.Parameter, stacked)
+        self.depth = depth
 
-
-def in_theta(weights, depth):
-    """Masked attention with the weights (S,) of Theta^looped; masked entries are not zero."""
-    P, Q = weights.P()[:, None, None].copy(), weights.Q()[:, None, None].copy()
-    P[..., :-1, :] = 0.7
-    Q[..., -1] = -0.3
-    return attention_with(P, Q, depth, InTheta)
-
-
-def initial_in_theta(tasks, depth):
-    """Masked attention with the initial weights of ``ictd.pretrain``."""
-    streams = [ictd.generator(seed, tasks.name, tasks.states, "weights") for seed in SEEDS]
-    weights = [ictd.initial_weights(tasks.dimension, 0.1, rng) for rng in streams]
-    return in_theta(ictd.Weights(*(np.stack([getattr(one, name) for one in weights]) for name in "uA")), depth)
+    def forward(self, G, queries):
+        M, A, total = G[..., :-1, :-1], self.A[:, None], 0
+        k = self.u[:, None, None] @ M + G[..., -1:, :-1]
+        for _ in range(self.depth):
+            total, k = total + k, k + k @ A @ M
+        return -(queries @ (total @ A[..., : queries.shape[-1]]).mT)[..., 0]
 
 
 @pytest.mark.parametrize(("dimension", "layers", "heads"), [(2, 1, 1), (5, 1, 3), (2, 4, 2)])
@@ -74,18 +67,6 @@ def test_estimates_equal_those_on_whole_prompts(dimension, layers, heads):
     np.testing.assert_allclose(estimates, expected, rtol=ROUNDING, atol=ROUNDING * np.abs(expected).max())
 
 
-def test_seeds_and_tasks_can_have_their_own_axes():
-    rng = np.random.default_rng(0)
-    P, Q = matrices(rng, 2, 1, 2)
-    module = attention_with(P, Q, 3)
-    X, queries = rng.normal(size=(2, 3, 5, 7)), torch.tensor(rng.normal(size=(4, 2)))
-    G = torch.tensor(X @ X.mT / 7)
-    own = module(G, queries)
-    assert own.shape == (2, 3, 4)
-    torch.testing.assert_close(module(G[1], queries.expand(3, 4, 2))[1], own[1])
-    torch.testing.assert_close(attention_with(P[:1], Q[:1], 3)(G[:1], queries)[0], own[0])
-
-
 def test_initial_values_of_seeds_do_not_depend_on_each_other():
     both, alone = (ictd.GramAttention(3, 2, heads=2, looped=False, seeds=seeds) for seeds in ([7, 8], 8))
     assert both.P.shape == (2, 2, 2, 7, 7)
@@ -103,50 +84,25 @@ def test_initial_values_of_seeds_do_not_depend_on_each_other():
         (lambda v, r, following, discount: 0.5 * (r + discount * following), None, ictd.SampledPrompts(4, 12), 0.05),
     ],
 )
-def test_training_masked_to_theta_equals_pretrain(target, features, prompts, clip):
+def test_training_in_theta_equals_pretrain(target, features, prompts, clip):
     tasks = distribution(features=features)
     settings = {"prompts": prompts, "target": target, "updates": 100, "seeds": SEEDS, "batch_size": 16, "clip": clip}
     settings |= {"rollout_steps": 20, "learning_rate": 0.003, "progress": False}
-    expected = ictd.pretrain(tasks, 3, GAMMA, **settings).weights
-    start = initial_in_theta(tasks, 3)
-    P = start.P.detach().clone()
+    expected, start = ictd.pretrain(tasks, 3, GAMMA, **settings).weights, Looped(tasks, 3)
     module = ictd.pretrain_attention(start, tasks, GAMMA, **settings)
     assert module is start and np.abs(expected.A).max() > 0.1
-    np.testing.assert_allclose(module.P[:, 0, 0, -1, :-1].detach(), expected.u, atol=ENGINES)
-    np.testing.assert_allclose(module.Q[:, 0, 0, :-1, :-1].detach(), expected.A, atol=ENGINES)
-    np.testing.assert_array_equal(module.P[..., :-1, :].detach(), P[..., :-1, :])
-
-
-def test_any_matrices_are_trained_as_on_whole_prompts():
-    """Two heads, separate layers, three tasks for each update, by automatic differentiation on whole prompts."""
-    tasks, per_update, updates, rng = distribution(features=2), 3, 20, np.random.default_rng(1)
-    P, Q = matrices(rng, 2, 2, 2, seeds=1)
-    module = attention_with(P, Q, 2)
-    settings = {"updates": updates, "tasks_per_update": per_update, "batch_size": 16, "rollout_steps": 20}
-    ictd.pretrain_attention(module, tasks, GAMMA, progress=False, **settings)
-    (block,) = training_blocks(tasks, ictd.EnumeratedPrompts(), "td", GAMMA, updates * per_update, 0, 16, 20)
-    literal = ColumnAttention(torch.tensor(P), torch.tensor(Q))
-    optimizer = Adam([literal.P, literal.Q], 0.001)
-    for first in range(0, updates * per_update, per_update):
-        loss = 0
-        for i in range(first, first + per_update):
-            features, reward = block.tasks.features[i], block.tasks.reward[i]
-            columns = ictd.enumerated_columns(block.tasks.transition[i], reward, GAMMA, features)
-            value = literal(torch.tensor(columns.T[None]), torch.tensor(features[None]))[0]
-            loss = loss + batch_loss(value, reward, block.batches, i, "td", GAMMA) / per_update
-        optimizer.step([*torch.autograd.grad(loss, [literal.P, literal.Q])])
-    assert np.abs(module.P.detach().numpy() - P).max() > 0.01
-    for name in "PQ":
-        np.testing.assert_allclose(getattr(module, name)[0].detach(), getattr(literal, name).detach(), atol=ENGINES)
+    np.testing.assert_allclose(module.u.detach(), expected.u, atol=ENGINES)
+    np.testing.assert_allclose(module.A.detach(), expected.A, atol=ENGINES)
 
 
 def test_blocks_contain_whole_updates(monkeypatch):
-    """Seven tasks do not fill blocks of 10, and draws do not change with one block."""
+    """Blocks of up to 10 tasks, with 75 transition probabilities of tasks with 5 states, or of one update."""
     monkeypatch.setattr("ictd.training_data.BLOCK", 10)
-    blocks = training_blocks(distribution(), ictd.EnumeratedPrompts(), "td", GAMMA, 3, 0, 8, 1, tasks_per_update=7)
-    assert [len(block.tasks) for block in blocks] == [7, 7, 7]
-    blocks = training_blocks(distribution(), ictd.EnumeratedPrompts(), "td", GAMMA, 1, 0, 8, 1, tasks_per_update=12)
-    assert [len(block.tasks) for block in blocks] == [12]
+    monkeypatch.setattr("ictd.training_data.PROBABILITIES", 75)
+    for states, updates, each, sizes in ((2, 3, 7, [7, 7, 7]), (2, 1, 12, [12]), (5, 7, 1, [3, 3, 1])):
+        tasks = ictd.TaskDistribution("boyan", states)
+        blocks = training_blocks(tasks, ictd.EnumeratedPrompts(), "td", GAMMA, updates, 0, 8, 1, each)
+        assert [len(block.tasks) for block in blocks] == sizes
 
 
 def test_a_divergence_ends_no_other_seed(caplog):
@@ -226,23 +182,28 @@ class ColumnAttention(torch.nn.Module):
 
 @pytest.mark.parametrize(
     ("features", "prompts", "behaviour"),
-    [
-        (None, ictd.SampledPrompts(4, 12), None),
-        (2, ictd.SampledPrompts(6, 6), None),
-        (2, ictd.EnumeratedPrompts(), [0.4, 0.3, 0.2, 0.1]),
-    ],
+    [(None, ictd.SampledPrompts(4, 12), None), (2, ictd.EnumeratedPrompts(), [0.4, 0.3, 0.2, 0.1])],
 )
-def test_linear_attention_on_columns_equals_that_on_gram_matrices(features, prompts, behaviour):
-    """The same tasks, contexts and batches, with padding if contexts have different lengths."""
-    tasks = ictd.TaskDistribution("boyan", 4 if features else 3, features, behaviour)
+def test_any_matrices_are_trained_as_on_whole_prompts(features, prompts, behaviour):
+    """Two heads, separate layers, five tasks for each update, on Gram matrices and on columns with padding."""
+    tasks = ictd.TaskDistribution("boyan", 4, features, behaviour)
     P, Q = matrices(np.random.default_rng(0), tasks.dimension, 2, 2, seeds=1)
-    settings = {"prompts": prompts, "updates": 30, "seeds": 4, "tasks_per_update": 5, "progress": False}
+    literal, columns = (ColumnAttention(torch.tensor(P), torch.tensor(Q)) for _ in range(2))
+    settings = {"prompts": prompts, "updates": 20, "seeds": 4, "tasks_per_update": 5, "progress": False}
     gram = ictd.pretrain_attention(attention_with(P, Q, 2), tasks, GAMMA, **settings)
-    columns = ColumnAttention(torch.tensor(P), torch.tensor(Q))
     ictd.pretrain_attention(columns, tasks, GAMMA, columns=True, **settings)
+    (block,) = training_blocks(tasks, prompts, "td", GAMMA, 20 * 5, 4, 64, 200)
+    optimizer = Adam([literal.P, literal.Q], 0.001)
+    for first in range(0, 100, 5):
+        loss = 0
+        for i in range(first, first + 5):
+            given = (torch.tensor(part) for part in (block.columns(slice(i, i + 1), GAMMA)[0].mT, block.queries[[i]]))
+            loss = loss + batch_loss(literal(*given)[0], block.tasks.reward[i], block.batches, i, "td", GAMMA) / 5
+        optimizer.step([*torch.autograd.grad(loss, [literal.P, literal.Q])])
+    assert np.abs(literal.P.detach().numpy() - P[0]).max() > 0.01
     for name in "PQ":
-        np.testing.assert_allclose(getattr(columns, name).detach(), getattr(gram, name)[0].detach(), atol=ENGINES)
-    assert np.abs(columns.P.detach().numpy() - P[0]).max() > 0.01
+        for found in (getattr(gram, name)[0], getattr(columns, name)):
+            np.testing.assert_allclose(found.detach(), getattr(literal, name).detach(), atol=ENGINES)
 
 
 def test_columns_are_those_of_trajectories_and_padding_follows_them():
@@ -279,7 +240,6 @@ def test_columns_of_episodes_end_with_zeros():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ictd.GramAttention(3, 3)(torch.eye(7), torch.eye(3)), r"G has shape \(7, 7\)"),
         (lambda: ictd.GramAttention(3, 3)(torch.eye(7)[None], torch.tensor(1.0)), r"queries \(\); give"),
         (lambda: pretrained(ictd.GramAttention(7, 3)), "have 3 features, and .* for 7; make it with dimension=3"),
         (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2)), "P has shape .* leading axis of 2 seeds"),
@@ -295,7 +255,6 @@ def test_columns_of_episodes_end_with_zeros():
             lambda: pretrained(Given(lambda own, G, queries: queries @ own.float().expand(3))),
             r"same dtype.* such as by module.to\(torch.float64\)",
         ),
-        (lambda: ictd.pretrain_attention(Shrunk(), "boyan", GAMMA), "environment; give TaskDistribution"),
     ],
 )
 def test_invalid_arguments_are_refused(call, message):

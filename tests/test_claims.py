@@ -1,12 +1,8 @@
 """Claims: decisions by a statistic, records of claims, and the words for verdicts."""
 
-import re
-
 import numpy as np
-import pandas as pd
 import pytest
 
-from ictd.report import html
 from ictd.report.claim import Trials, as_records, claim
 from ictd.report.claim_tables import claims_overview, claims_rows, what_does_not_hold
 from ictd.report.verdicts import LISTED, closest, in_words, measured, outcome, overall, verdict_by, verdict_in_words
@@ -33,21 +29,18 @@ def made(*pairs, relation=">", threshold=1):
     [
         (">", np.arange(2.0, 9.0), "holds", 7),
         ("<", np.arange(2.0, 9.0), "refuted", 0),
-        (">", np.arange(-3.0, 4.0), "not shown", 2),
         ("<", np.arange(-3.0, 4.0), "not shown", 4),
         (">", np.array([1.0, 2.0, np.nan]), "not shown", 1),
     ],
 )
-def test_shares_of_trials_are_decided_by_the_whole_interval(relation, samples, verdict, trials):
+def test_trials_are_decided_by_the_whole_interval_and_counted(relation, samples, verdict, trials):
     (one,) = made((("td", 5), Trials(samples)), relation=relation)
     np.testing.assert_equal((one.value, one.low, one.high), bootstrap_mean(samples).estimate())
-    assert one.verdict == verdict
-    assert (one.id, one.statement) == ("more/td-5", "There is more of it, $x_{i}$, and the statement goes on.")
-    assert (one.statistic, one.shown, one.section) == ("its number", "figure_01", "S")
-    assert (one.trials, one.trials_hold) == (len(samples), trials)
-    assert made(("td", Trials(samples[:1])), relation=relation) == []
-    (counted,) = made(("td", Trials(samples, seeds=np.array([0, 5]))), relation=relation)
-    assert (counted.low, counted.trials, counted.trials_hold) == (pytest.approx(one.low, nan_ok=True), 2, 1)
+    assert (one.id, one.verdict, one.trials, one.trials_hold) == ("more/td-5", verdict, len(samples), trials)
+    assert (one.statement, one.statistic) == ("There is more of it, $x_{i}$, and the statement goes on.", "its number")
+    assert made(("td", Trials(samples[:1]))) == []
+    others = made(("td", Trials(samples), [0, 5]), ("a", 2, [0, 5]))
+    assert [(other.trials, other.trials_hold) for other in others] == [(2, 1), (2, 1)]
 
 
 @pytest.mark.parametrize(
@@ -55,13 +48,11 @@ def test_shares_of_trials_are_decided_by_the_whole_interval(relation, samples, v
     [
         (0.5, None, None, "holds", "refuted"),
         (1.0, None, None, "refuted", "refuted"),
-        (2.0, None, None, "refuted", "holds"),
         (np.inf, None, None, "refuted", "holds"),
         (np.nan, None, None, "not shown", "not shown"),
         (None, None, None, "not shown", "not shown"),
         (0.5, 0.2, 0.9, "holds", "refuted"),
         (0.5, 0.2, 1.0, "not shown", "not shown"),
-        (0.5, 0.2, 1.5, "not shown", "not shown"),
         (0.5, np.nan, np.nan, "not shown", "not shown"),
         (1.5, 1.1, 1.7, "refuted", "holds"),
     ],
@@ -71,14 +62,8 @@ def test_the_three_verdicts(value, low, high, below, above):
 
 
 def test_the_verdict_of_several_parts():
-    assert overall(["holds", "holds"]) == "holds" and overall(["holds", "not shown"]) == "not shown"
-    assert overall(["holds", "not shown", "refuted"]) == "refuted" and overall([]) == "not shown"
-
-
-@pytest.mark.parametrize(("relation", "number"), [(">", 3), ("<", 1)])
-def test_trials_are_counted_by_the_claims_threshold(relation, number):
-    (one,) = made(("a", 2, [0, 1, 2, np.nan, 3, 4]), relation=relation)
-    assert (one.value, one.trials, one.trials_hold) == (2, 6, number)
+    parts = [["holds"], ["holds", "not shown"], ["holds", "not shown", "refuted"], []]
+    assert [*map(overall, parts)] == ["holds", "not shown", "refuted", "not shown"]
 
 
 @pytest.mark.parametrize(("sign", "verdict"), [(1, "holds"), (-1, "refuted")])
@@ -94,26 +79,17 @@ def test_verdicts_are_corrected_for_multiple_testing(sign, verdict):
     assert alone["corrected"] == verdict
 
 
-def test_records_contain_only_plain_values():
+def test_records_have_no_number_that_is_not_finite():
     records = as_records(made(("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf)))
-    wanted = {
-        "id", "kind", "section", "setting", "statement", "statistic", "value", "low", "high", "relation", "threshold",
-        "p", "verdict", "corrected", "shown", "trials", "trials_hold", "unit",
-    }  # fmt: skip
-    assert all(set(record) == wanted for record in records)
-    assert [record["value"] for record in records] == [2, None, None]
-    assert [(record["low"], record["high"]) for record in records] == [(1.5, None), (None, None), (None, None)]
-    assert [record["verdict"] for record in records] == ["not shown", "not shown", "holds"]
+    assert [(one["value"], one["low"], one["high"]) for one in records] == [(2, 1.5, None), *[(None, None, None)] * 2]
+    assert [one["verdict"] for one in records] == ["not shown", "not shown", "holds"]
     said = "not shown in 2 of 3 settings: a (2); b (not finite)"
     assert claims_overview(records)["verdict"].tolist() == [said]
 
 
 def claimed(setting, value, low=None, high=None, **more):
-    rest = {"id": f"more/{setting}", "kind": "ours", "statement": "S", "statistic": "T", "relation": ">"}
-    verdict = verdict_by(">", 1, value, low, high)
-    rest |= {"threshold": 1, "shown": "", "unit": "", "verdict": verdict, "corrected": verdict}
-    rest["trials"] = None
-    return {**rest, "setting": setting, "value": value, "low": low, "high": high, **more}
+    (record,) = as_records(made((setting, Estimate(value, low, high))))
+    return record | more
 
 
 PLACE, OTHER = claimed("td-loop-3-4", 2.0), claimed("boyan-5", 0.25)
@@ -128,7 +104,6 @@ def to_zero(value, *ends):
 @pytest.mark.parametrize(
     ("show", "given", "said"),
     [
-        (verdict_in_words, [PLACE], "holds"),
         (verdict_in_words, [PLACE, OTHER], "refuted in 1 of 2 cells: Boyan's chain, n = 5 (0.25)"),
         (verdict_in_words, [BETWEEN, PLACE], "not shown in 1 of 2 settings: Boyan's chain, n = 3 (1.25, 0.5 to 2)"),
         (verdict_in_words, [PLACE, *[OTHER] * (LISTED + 1)], f"refuted in {LISTED + 1} of {LISTED + 2} cells"),
@@ -136,13 +111,10 @@ def to_zero(value, *ends):
          "holds in all 2 cells; it holds in 1 after correction for multiple testing"),
         (in_words, "circulant-td-loop-5-30", "circulant, TD, Loop, n = 5, L = 30"),
         (in_words, "td-my_ring-3-30-each step-20 steps", "TD, my ring, n = 3, L = 30, each step, 20 steps"),
-        (in_words, "td grouped-m = 20", "TD grouped, m = 20"),
         (measured, claimed("boyan-3", 0.85, 0.621, 0.968, unit="%"), "85%, 62% to 97%"),
         (measured, to_zero(np.log10(1.24), np.log10(1.11), np.log10(1.37)), "24% worse than zero, 11% to 37%"),
         (measured, to_zero(np.log10(0.2), np.log10(0.1), np.log10(0.3)), "80% better than zero, 70% to 90%"),
         (measured, to_zero(np.log10(1.24), np.log10(0.9), np.log10(1.5)), "1.24 times as bad as zero, 0.9 to 1.5"),
-        (measured, to_zero(1.0, 0.5, 2.0), "10 times as bad as zero, 3.16 to 100"),
-        (measured, to_zero(None), "not finite"),
         (outcome, SHARE, "squared cosine of the mean A and theta^TD: 0.508, 0.499 to 0.515; needs > 0.5"),
         (outcome, SHARE | {"unit": "%", "id": "new_test/boyan-3"}, "new test: 51%, 50% to 52%; needs > 50%"),
     ],
@@ -162,27 +134,16 @@ def test_the_closest_claim_has_the_worst_verdict_and_the_least_distance():
 
 
 def test_overview_counts_verdicts_and_names_claims_that_do_not_hold():
-    trials = {"trials": 20, "trials_hold": 17}
+    trials = {"id": "a/td-boyan-3-4", "kind": "paper", "statement": "A", "trials": 20, "trials_hold": 17}
     records = [
         claimed("td-boyan-3-4", 2.0, kind="check", statement="C"),
-        claimed("td-boyan-3-4", None, id="a/td-boyan-3-4", kind="paper", statement="A", **trials),
-        claimed("mc-boyan-3-4", 3.5, 3, 4, id="a/mc-boyan-3-4", kind="paper", statement="A", **trials),
+        claimed("td-boyan-3-4", None, **trials),
+        claimed("mc-boyan-3-4", 3.5, 3, 4, **trials),
     ]
-    overview = claims_overview(records).set_index("claim")
-    assert list(overview.index) == ["A", "C"]
-    assert overview["trials"].tolist() == ["34 of 40", ""]
+    overview = claims_overview(records)
+    assert overview["claim"].tolist() == ["A", "C"] and overview["trials"].tolist() == ["34 of 40", ""]
     measured = "<b>3.5</b>, 1 not finite (intervals from 3 to 4); needs &gt; 1"
-    assert overview.loc["A", "measured"].startswith(measured)
-    assert overview.loc["A", "see"].endswith('<a href="#rows-a">all rows</a>')
+    assert overview["measured"][0].startswith(measured) and 'href="#rows-a"' in overview["see"][0]
     rows = claims_rows(records)
-    assert rows.count("<h4>") == rows.count('<div id="rows-') == 2
-    assert re.search(
-        r"TD, Boyan's chain, n = 3, L = 4</td><td [^>]*>not finite</td>.*?&gt; 1</td><td class='not-shown'", rows
-    )
+    assert rows.count('<div id="rows-') == 2 and ">not finite</td>" in rows
     assert what_does_not_hold(records).count("<li>") == 1
-
-
-def test_formulas_become_html():
-    frame = pd.DataFrame({"claim": ["So $||Y_l||_inf <= gamma^L (x^{(i)})$ & theta^TD_L -> no."]})
-    formula = "<i>||Y<sub>l</sub>||<sub>∞</sub> ≤ γ<sup>L</sup> (x<sup>(i)</sup>)</i>"
-    assert f"So {formula} &amp; θ<sup>TD</sup>_L -&gt; no." in html.table(frame)

@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from tolerances import DIFFERENCES, ENGINES
+from tolerances import ENGINES
 
 import ictd
 from ictd.context import Context
@@ -27,25 +27,6 @@ def test_compiled_estimates_equal_numpy(scaled):
     found = compiled_estimates(weights, gram, 5)
     expected = [estimates(weights[run], gram[2 * run : 2 * run + 2], 5) for run in range(3)]
     np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("algo", "depth", "prompts"),
-    [("td", 4, "enumerated"), ("mc", 1, "enumerated"), ("td", 1, "gram"), ("mc", 4, "gram")],
-)
-def test_the_first_update_equals_finite_differences(algo, depth, prompts):
-    tasks, batches, _ = naive.material("boyan", 3, GAMMA, tasks=1)
-    weights = naive.larger_weights(3)
-    gradient = naive.batch_gradient(weights, tasks, batches, algo, depth, GAMMA)
-    engine = Engine(weights, algo, depth, GAMMA, RATE, clip=CLIP[prompts])
-    gram = Context.enumerated(tasks.transition, tasks.reward).gram_matrix(GAMMA)
-    engine.train(tasks.reward, batches, tasks.transition if prompts == "enumerated" else gram)
-    # After one step Adam's first moment is a tenth of the gradient.
-    np.testing.assert_allclose(engine.mean * 10, gradient, atol=DIFFERENCES * np.abs(gradient).max())
-    flat = np.concatenate([weights.u, weights.A.ravel()])
-    expected = flat - RATE * gradient / (np.abs(gradient) + 1e-8)
-    large = np.abs(gradient) > 1e-3
-    np.testing.assert_allclose(engine.parameter[large], expected[large], atol=1e-7)
 
 
 @pytest.mark.parametrize(

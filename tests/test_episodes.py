@@ -111,16 +111,13 @@ def test_several_contexts_and_long_ones_equal_single_short_ones(ended):
             given = (discounts, 0.7, number, 4, features) if ended else (0.85, 0.7, number, 4, features)
             found = function(states, rewards, *given, terminals=ends if ended else None)
             assert function(states[:0], rewards[:0], 0.9, 0.7, number, 4).shape == (0, 4)
-            for i in range(3):
-                own = features if features is None or features.ndim == 2 else features[i]
-                given = rewards[i], discounts[i], 0.7, number, 4, own
-                alone = function(states[i], *given, terminals=ends[i])
-                np.testing.assert_allclose(found[i], alone, atol=ROUNDING)
+            for i, own in enumerate(
+                np.broadcast_to(np.eye(4) if features is None else features, (3, 4, found.shape[1]))
+            ):
                 steps = states[i, :-1], rewards[i], states[i, 1:], ends[i], ends[i], discounts[i]
                 steps = dict(zip("srntcd", steps, strict=True))
-                weights = naive.larger_weights(2 if own is not None else 4)
-                expected = literal(steps, np.eye(4) if own is None else own, 0.7, number, number, 0, weights)
-                np.testing.assert_allclose(alone, expected[function.__name__], atol=1e-10)
+                expected = literal(steps, own, 0.7, number, number, 0, naive.larger_weights(own.shape[1]))
+                np.testing.assert_allclose(found[i], expected[function.__name__], atol=1e-10)
 
 
 def test_values_of_episodes_by_hand():
@@ -138,42 +135,11 @@ def test_values_of_episodes_by_hand():
     np.testing.assert_allclose(ictd.constant_estimate(context, 0.5), [9 / 3.5] * 2, rtol=ROUNDING)
     grouped = ictd.lstd(context.grouped(), 1, ridge=1e-13)
     np.testing.assert_allclose(grouped, values, rtol=1e-11)
-    by_features = Context.from_features(np.eye(2)[STATES], np.ones((5, 2)), REWARDS, terminals=[1] * 5)
-    np.testing.assert_allclose(ictd.certainty_equivalence(by_features, 1), [2, 5 / 3], rtol=ROUNDING)
-
-
-def test_a_chain_reaches_its_end_after_several_states():
-    """Values are the numbers of steps to the end."""
-    context = Context.from_transitions([0, 1, 2, 3], np.ones(4), [1, 2, 3, 0], 4, terminals=[0, 0, 0, 1])
-    np.testing.assert_allclose(ictd.certainty_equivalence(context, 1), [4, 3, 2, 1], rtol=ROUNDING)
-    shares = np.eye(4, 5, k=1) / 4
-    assert Context.of_shares(4, shares, np.ones(4)) == context
-
-
-def test_lstd_with_lambda_one_is_the_mean_return():
-    """Returns from 0: 3 and 3 + v(1); from 1: 2, -1 + 3 + v(1) and 4, where a time limit leaves v(1)."""
-    values = ictd.lstd_lambda(STATES, REWARDS, 1, 1, 1e-13, 2, **ENDS)
-    v1 = (2 + 2 + 4) / 2
-    np.testing.assert_allclose(values, [(3 + 3 + v1) / 2, v1], rtol=1e-11)
-
-
-def test_a_trace_decays_by_the_discount_of_the_step_before():
-    """Two steps, 0 to 1 to 2, with the discounts a and b: the second TD error reaches state 0 by lambda a."""
-    a, b, decay, rate = 0.5, 0.25, 0.5, 1.0
-    w = ictd.td_lambda([0, 1, 0], [1.0, 10.0], [a, b], decay, rate, n=2)
-    error = 10 + b * 1  # State 0 has the value 1 by then.
-    np.testing.assert_array_equal(w, [1 + decay * a * error, error])
-    fixed = ictd.lstd_lambda([0, 1, 0], [1.0, 10.0], [a, b], decay, 1e-13, n=2)
-    v0 = (1 + 10 * a) / (1 - a * b)
-    np.testing.assert_allclose(fixed, [v0, 10 + b * v0], rtol=1e-11)
 
 
 def test_a_time_limit_cuts_the_trace_and_an_end_drops_the_next_value():
     """State 0 has the value 1 after the first step."""
     given = [1.0, 2.0], 1, 1, 1.0, 2, None
-    assert ictd.td_lambda([0, 1], *given, [1, 0]).tolist() == [4, 3]
-    assert ictd.td_lambda([0, 1], *given, [0, 0], truncations=[1, 0]).tolist() == [1, 3]
-    assert ictd.td_lambda([0, 1], *given, [7, 0], terminals=[1, 0]).tolist() == [1, 3]
     assert ictd.td_lambda([0, 1, -1], *given, terminals=[1, 1]).tolist() == [1, 2]
     assert ictd.td_lambda([0, 1, 0], *given, truncations=[0, 1]).tolist() == [4, 3]
 
@@ -187,38 +153,32 @@ def test_states_with_the_same_features_continue_an_episode():
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("function", [ictd.td_lambda, ictd.lstd_lambda])
-def test_many_steps_and_states_take_little_memory(function):
+def test_many_steps_and_states_take_little_memory():
     rng = np.random.default_rng(0)
     states, rewards = rng.integers(0, 500, 200_001), rng.normal(size=200_000)
     tracemalloc.start()
-    context = Context.from_trajectory(states, rewards, 500)
-    by_features = Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 60)))
+    Context.from_trajectory(states, rewards, 500)
+    Context.from_trajectory(states, rewards, features=rng.normal(size=(500, 60)))
     Context.from_trajectory(states[:11], rewards[:10], features=rng.normal(size=(3000, 1)))
-    function(states[:3001], rewards[:3000], 0.9, 0.5, 0.1, 500)
-    peak = tracemalloc.get_traced_memory()[1]
+    for function in (ictd.td_lambda, ictd.lstd_lambda):
+        function(states[:3001], rewards[:3000], 0.9, 0.5, 0.1, 500)
+    assert tracemalloc.get_traced_memory()[1] < 60e6
     tracemalloc.stop()
-    assert peak < 60e6 and by_features.dimension == 60
-    assert context.D[states[0], states[1]] >= 1 / 200_000
 
 
-@pytest.mark.parametrize("discount", [0.7, 1.0])
-def test_enumerated_contexts_of_chains_with_ends(discount):
-    """The random walk of 5 states, with the values 1/6, ..., 5/6 without a discount (Sutton and Barto, example 6.2)."""
-    chain = (np.eye(5, k=1) + np.eye(5, k=-1)) / 2, [0, 0, 0, 0, 0.5]
-    context = Context.enumerated(*chain, episodic=True)
-    values = np.arange(1, 6) / 6 if discount == 1 else naive.truncated_value(*map(np.array, chain), discount, 200)
-    np.testing.assert_allclose(ictd.lstd(context, discount, 1e-14), values, rtol=1e-11)
-    theta = ictd.Model(naive.larger_weights(5), 4, discount)
-    prompts = ictd.prompts_of(ictd.enumerated_columns(*chain, discount, episodic=True))
-    expected = [naive.transformer(theta.weights, 4, prompt) for prompt in prompts]
-    np.testing.assert_allclose(theta.values(context), expected, atol=ROUNDING * 100)
+def test_values_of_boyans_chain_are_linear_in_its_features():
+    """The chain of Boyan (2002), whose weights are -24, -16, -8 and 0."""
+    P = (np.eye(13, k=-1) + np.eye(13, k=-2)) / 2
+    P[1, 0] = 1
+    features = np.maximum(0, 1 - abs(np.arange(13)[:, None] - [12, 8, 4, 0]) / 4)
+    context = Context.enumerated(P, np.repeat([0, -2, -3], [1, 1, 11]), features=features, episodic=True)
+    np.testing.assert_allclose(ictd.lstd(context, 1, 1e-12), [-24, -16, -8, 0], atol=1e-6)
 
 
 # Equations without a single solution
 
 
-@pytest.mark.parametrize("ridge", [1e-300, 1e-14, 1e-12, 1e-8, 1e-3, 1.0])
+@pytest.mark.parametrize("ridge", [1e-300, 1e-12, 1.0])
 @pytest.mark.parametrize("mixed", [[[1, 0, 1], [0, 1, 1]], [[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0.1, 3]]])
 def test_weights_of_collinear_features_are_in_the_span_of_the_features(mixed, ridge):
     """Features phi M of two features phi: w = M' a solves M' (A M M' + ridge) a = M' b, for any small ridge."""
@@ -242,7 +202,6 @@ def test_features_of_small_numbers_are_not_collinear():
     collinear = features[:, [0, 0, 1]] * [1, 2, 1e-12]
     found = ictd.lstd_lambda(states, *given, collinear)
     np.testing.assert_allclose(found, expected[[0, 0, 1]] * [1 / 5, 2 / 5, 1e12], rtol=1e-9)
-    assert not Context.from_trajectory(states, rewards, features=1e-8 * features[:, :1]).one_hot
 
 
 @pytest.mark.parametrize(("discount", "ridge"), [(0.9, 0.8), (0.5, 1e-300)])
@@ -266,10 +225,10 @@ def test_an_equation_that_the_ridge_makes_singular_is_refused(discount, ridge, t
 # Divergence
 
 
-@pytest.mark.parametrize(("rate", "decay", "steps"), [(3.0, 0.0, 100), (30.0, 0.9, 1000), (1e3, 1.0, 1000)])
-def test_divergent_td_lambda_warns(rate, decay, steps):
+@pytest.mark.parametrize(("rate", "steps"), [(3.0, 100), (30.0, 1000)])
+def test_divergent_td_lambda_warns(rate, steps):
     rng = np.random.default_rng(0)
-    given = rng.integers(0, 3, steps + 1), rng.normal(size=steps), 0.9, decay
+    given = rng.integers(0, 3, steps + 1), rng.normal(size=steps), 0.9, 0.0
     with pytest.warns(RuntimeWarning, match="td_lambda diverged for 1 of 1 estimates.* smaller step size") as caught:
         ictd.td_lambda(*given, rate, n=3)
     assert [warning.filename for warning in caught] == [__file__]
@@ -293,14 +252,14 @@ def test_convergent_updates_give_no_warning(discount):
 # Types of numbers and truth values
 
 
-@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.uint64, ">i4"])
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, ">i4"])
 def test_states_and_ends_may_have_any_type(kind):
-    states, next_states, ends = np.array([[0, 9], [9, 1]], kind), np.array([[9, 0], [1, 0]], kind), [[0, 1], [0, 1]]
-    expected = Context.from_transitions(states.tolist(), np.ones((2, 2)), next_states.tolist(), 10, terminals=ends)
-    assert np.argwhere(expected.ended).tolist() == [[0, 9], [1, 1]]
-    for terminals in (np.array(ends, kind), np.array(ends, bool), np.array(ends, bool).astype(object)):
-        found = Context.from_transitions(states, np.ones((2, 2)), next_states, 10, terminals=terminals)
-        assert found == expected
+    states, following, ends = np.array([[[0, 99], [99, 1]], [[99, 0], [1, 0]], [[0, 1], [0, 1]]], kind)
+    found = Context.from_transitions(
+        states, np.ones((2, 2)), following, 100, terminals=ends.astype(bool).astype(object)
+    )
+    states, following, ends = states.tolist(), following.tolist(), ends.tolist()
+    assert found == Context.from_transitions(states, np.ones((2, 2)), following, 100, terminals=ends)
 
 
 # Equality
@@ -310,23 +269,19 @@ def test_contexts_models_tasks_and_batches_can_be_compared():
     def made():
         tasks = ictd.sample_tasks("loop", 4, 2, np.random.default_rng(0))
         weights = ictd.Weights(np.full(4, np.nan), np.ones((4, 4)))
-        batches = ictd.unroll(tasks, 5, 0.9, 3, np.random.default_rng(1))
         context = Context.from_trajectory([0, 1, 1], [1.0, 2.0], 2)
-        return context, weights, ictd.Model(weights, 3, 0.9), tasks, tasks[:1], batches, ictd.SampledPrompts(3, 5)
+        others = Context([2], context.G[None]), ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((4, 1)))
+        return context, weights, ictd.Model(weights, 3, 0.9), ictd.Model(weights, 4, 0.9), tasks, tasks[:1], *others
 
     for i, one in enumerate(made()):
-        assert one == made()[i] and not one != made()[i]
-        assert [one == other for other in made()].count(True) == 1 and one != 5 and (one == np.ones(3)) is False
-    context, weights, model, tasks, *_ = made()
-    assert context != Context.from_trajectory([0, 1, 1], [1.0, 2.5], 2) and context != Context([2], context.G[None])
-    assert model != ictd.Model(weights, 4, 0.9)
-    assert tasks != ictd.Tasks(tasks.transition, tasks.reward, features=np.ones((4, 1)))
+        assert [one == other for other in made()] == [i == k for k in range(8)]
+        assert one != 5 and (one == np.ones(3)) is False
 
 
 # Missing and swapped values
 
 
-@pytest.mark.parametrize("form", [np.array, pd.Series, lambda column: pd.Series(column, dtype="Int64"), list])
+@pytest.mark.parametrize("form", [pd.Series, lambda column: pd.Series(column, dtype="Int64"), list])
 def test_missing_next_states_of_ends_are_ignored(form):
     column = form(np.where(TERMINALS, np.nan, NEXT_STATES))
     expected = Context.from_transitions(STATES, REWARDS, NEXT_STATES, 2, terminals=TERMINALS)
@@ -359,7 +314,7 @@ def test_joined_contexts_have_the_steps_of_all(given):
     )
     found = Context.joined(contexts)
     np.testing.assert_allclose(found.G, expected.G, atol=ROUNDING)
-    np.testing.assert_allclose(ictd.lstd(found, 1, 0.1), ictd.lstd(expected, 1, 0.1), rtol=1e-12)
+    assert found.length == 5
 
 
 FEATURES = np.array([[1.0, 0.5], [0.25, 1.0], [0.5, 2.0], [1.0, 1.0]])

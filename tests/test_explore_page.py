@@ -2,17 +2,18 @@
 
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from chromium import BROWSER, Chromium
+from explore import PAGE, PARTS
 from html_page import Page
 from tolerances import ROUNDING
 
 import ictd
-from ictd.report import explore
-from ictd.storage import save_text
+from ictd.steps.report import explore
 
 without_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 # A run of a second.
@@ -21,19 +22,18 @@ RESULTS = "view.done && view.tested && view.curves && view.task && !view.testing
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory) -> str:
-    """Address of the page, without settings."""
+def page(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("explore") / "explore.html"
-    save_text(path, explore.in_one_file())
-    return path.as_uri()
+    explore.main(PAGE, PARTS, path)
+    return path
 
 
 @contextmanager
-def opened(address, folder, width=1280, before="", **settings):
+def opened(page, folder, width=1280, before="", **settings):
     """The page with some settings, whose console has no errors when it is closed; a script runs before the page."""
     with Chromium(folder, width, 900) as browser:
         browser("Page.addScriptToEvaluateOnNewDocument", source=before)
-        browser.open(f"{address}#{'&'.join(f'{name}={value}' for name, value in settings.items())}")
+        browser.open(f"{page.as_uri()}#{'&'.join(f'{name}={value}' for name, value in settings.items())}")
         yield browser
         assert not browser.errors
 
@@ -57,40 +57,38 @@ def press(browser, selector):
     browser.run(f"document.querySelector({selector!r}).click()")
 
 
-def test_one_file_has_all_parts_and_loads_nothing(tmp_path):
-    save_text(tmp_path / "explore.html", explore.in_one_file())
-    parts = {path.name for path in explore.FOLDER.glob("[!_p]*.*")} | {"page.css", "page.js", "plots.js"}
-    named = re.findall(r"\{\{(.+?)\}\}", (explore.FOLDER / "page.html").read_text())
-    assert len(named) == len(parts) and {*named} == parts
-    whole = (tmp_path / "explore.html").read_text()
+def test_one_file_has_all_parts_and_loads_nothing(page):
+    named = re.findall(r"\{\{(.+?)\}\}", PAGE.read_text())
+    assert sorted(named) == sorted(part.name for part in PARTS)
+    whole = page.read_text()
     assert len(whole.encode()) < 200_000 and "{{" not in whole
     assert whole.count("</script>") == whole.count("<script") and not re.search(r"\b(src|import|fetch)\b *[=(]", whole)
-    assert {*Page(tmp_path / "explore.html").outside} <= {"report.html", "data:,"}
+    assert {*Page(page).outside} <= {"report.html", "data:,"}
 
 
 @pytest.mark.slow
 @without_browser
-def test_the_page_shows_what_the_engine_computes(address, tmp_path):
+def test_the_page_shows_what_the_engine_computes(page, tmp_path):
     """The worker's numbers on the page are those of the engine in the page."""
-    with opened(address, tmp_path, **SMALL) as browser:
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         wanted = browser.run("""(() => {
           const run = new Run(view.settings);
           while (!advance(run, 1e4));
           const mean = runWeights(run, "mean"), seeds = [0, 1].map(i => runWeights(run, i));
-          const test = new Test(seeds, view.settings, {});
+          const options = {...view.settings, format: "steps", index: 0, steps: 20};
+          const test = new Test(seeds, view.settings, options);
           while (!advance(test, 1e4));
-          const errors = test.result.errors, found = measures(mean, 0.9), tasks = unseenTasks(view.settings, 100);
+          const found = measures(mean, 0.9), tasks = unseenTasks(view.settings, 100);
           const shares = ["one", "two", "four", "eight"].map(name => (100 * found[name]).toFixed(1) + "%");
           const halves = [tasks.slice(0, 50), tasks.slice(50)];
-          const msve = depth => halves.map((half, i) => enumeratedMsve(seeds[i], half, depth, 0.9).mean / 2);
-          const sum = numbers => numbers[0] + numbers[1];
+          const msve = depth => meanOf(halves.flatMap((half, i) => enumeratedMsve(seeds[i], half, depth, 0.9)));
           return {
-            numbers: [shown(found.alpha), shown(found.beta), ...shares, shown(sum(msve(5)))],
+            numbers: [shown(found.alpha), shown(found.beta), ...shares, shown(msve(5))],
             A: [...mean.A], identifiable: [...identifiable(mean, 0.9).A],
-            legend: Object.keys(NAMES).map(name => NAMES[name] + ": " + shown(errors[name].mean.at(-1))),
-            deep: sum(msve(75)),
-            task: oneTask(seeds[0], view.settings, {steps: 20}),
+            legend: Object.keys(NAMES).map(name => NAMES[name] + ": " + shown(test.result[name].at(-1))),
+            deep: msve(75),
+            task: oneTask(seeds[0], view.settings, options),
           };
         })()""")
         for number in wanted["numbers"]:
@@ -102,7 +100,7 @@ def test_the_page_shows_what_the_engine_computes(address, tmp_path):
             assert drawn_map(browser, 3) == pytest.approx(np.array(entries) / np.abs(entries).max(), abs=0.005)
         legend = browser.run("PLOTS.steps.textContent")
         assert all(entry in legend for entry in wanted["legend"])
-        deep = browser.run("view.curves.depth.find(each => each.x === 75).transformer.mean")
+        deep = browser.run("view.curves.depth.find(each => each.x === 75).transformer")
         assert deep == pytest.approx(wanted["deep"], rel=ROUNDING)
         label = browser.run("PLOTS.chain.firstChild.getAttribute('aria-label')")
         assert browser.run(f"shown({wanted['task']['error']})") in label
@@ -121,8 +119,8 @@ def drawn_map(browser, n: int) -> np.ndarray:
 
 @pytest.mark.slow
 @without_browser
-def test_all_controls_of_the_page(address, tmp_path):
-    with opened(address, tmp_path, **SMALL) as browser:
+def test_all_controls_of_the_page(page, tmp_path):
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         press(browser, "#cells button[data-cell='2']")
         cell = browser.run("CELLS[2]")
@@ -135,20 +133,20 @@ def test_all_controls_of_the_page(address, tmp_path):
         press(browser, "#start")
         browser.wait(RESULTS)
         assert browser.run("view.settings.target") == "mc" and "2 seeds of 400 tasks" in text(browser, "status")
-        first = browser.run("view.tested.errors.transformer.mean")
+        first = browser.run("view.tested.transformer")
         for name, value in {
-            "test-relabelled": True, "test-environment": "dense", "test-format": "grouped", "test-depth": 40,
+            "test-relabelled": True, "test-environment": "loop", "test-format": "grouped", "test-depth": 40,
             "test-discount": 0.8,
         }.items():  # fmt: skip
             before = browser.run("view.request")
             change(browser, name, value)
             browser.wait(f"view.request > {before} && {RESULTS}")
-            last = browser.run("view.tested.errors.transformer.mean")
+            last = browser.run("view.tested.transformer")
             assert last != first, name
             first = last
         assert "With 40 layers the error is" in text(browser, "border")
         for element, value, figure in (
-            ("average", "median", "steps"), ("task-steps", 100, "chain"), ("time", 20, "shares"), ("chosen", 1, "A"),
+            ("task-steps", 100, "chain"), ("time", 20, "shares"), ("chosen", 1, "A"),
         ):  # fmt: skip
             before = browser.run(f"PLOTS[{figure!r}].innerHTML")
             change(browser, element, value)
@@ -161,8 +159,8 @@ def test_all_controls_of_the_page(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-def test_pause_and_the_link(address, tmp_path):
-    with opened(address, tmp_path, **SMALL | {"tasks": 200_000}) as browser:
+def test_pause_and_the_link(page, tmp_path):
+    with opened(page, tmp_path, **SMALL | {"tasks": 200_000}) as browser:
         browser.wait("view.points.length > 3 && !dirty.size")
         assert "After pretraining" in browser.run("PLOTS.steps.textContent")
         press(browser, "#pause")
@@ -179,8 +177,8 @@ def test_pause_and_the_link(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-def test_files_of_the_page(address, tmp_path):
-    with opened(address, tmp_path, **SMALL) as browser:
+def test_files_of_the_page(page, tmp_path, monkeypatch):
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         press(browser, "#weights")
         for figure in browser.run("Object.keys(FIGURES)"):
@@ -192,6 +190,9 @@ def test_files_of_the_page(address, tmp_path):
             if len([*tmp_path.glob("*.svg"), *tmp_path.glob("*.npz")]) == figures + 1:
                 break
             browser.run("new Promise(done => setTimeout(done, 50))")
+        code = text(browser, "python")
+    monkeypatch.chdir(tmp_path)
+    exec(code, {"states": [0, 1, 2], "rewards": [1, 0]})
     model = ictd.load_model(tmp_path / "td-boyan-3-5.npz")
     assert model.weights.A.shape == (2, 6, 6) and model.depth == 5
     assert model.weights.A.mean(axis=0).sum() == pytest.approx(wanted)
@@ -203,20 +204,12 @@ def test_files_of_the_page(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"environment": "own", "transition": "0.5 0.4; 1 0"}, "transition[0] sums to 0.9, not to one"),
-        ({"tasks": "many"}, "tasks is not a number; give a whole number"),
-    ],
-)
-def test_bad_settings_say_what_is_wrong(address, tmp_path, settings, sentence):
-    with opened(address, tmp_path, width=390, **SMALL | settings) as browser:
+def test_bad_settings_say_what_is_wrong(page, tmp_path):
+    with opened(page, tmp_path, width=390, **SMALL | {"tasks": "many"}) as browser:
         assert browser.run("find('errors').checkVisibility()")
-        assert sentence in text(browser, "errors") and browser.run("find('start').disabled && !view.number")
-        change(browser, "environment", "ring")
-        for name in SMALL:
-            change(browser, name, SMALL[name])
+        assert "tasks is not a number; give a whole number" in text(browser, "errors")
+        assert browser.run("find('start').disabled && !view.number")
+        change(browser, "tasks", SMALL["tasks"])
         press(browser, "#start")
         browser.wait(RESULTS)
         assert browser.run("find('errors').hidden")
@@ -224,15 +217,12 @@ def test_bad_settings_say_what_is_wrong(address, tmp_path, settings, sentence):
 
 @pytest.mark.slow
 @without_browser
-def test_a_chain_of_ones_own_and_a_run_that_diverges(address, tmp_path):
-    own = {"environment": "own", "transition": "0.1 0.9; 0.6 0.4", "rewards": "1 -1", "states": 2}
-    with opened(address, tmp_path, **SMALL | own) as browser:
-        browser.wait(RESULTS)
-        assert browser.run("Array.from(view.task.task.reward)") == [1, -1]
-        assert browser.run("sameRun(settingsOf(location.hash.slice(1)), view.settings)")
-        change(browser, "own-rewards", "1e200 -1")
-        press(browser, "#start")
-        browser.wait("view.number === 2 && view.done && !dirty.size")
+def test_a_run_that_diverges(page, tmp_path):
+    """Rewards make gradients infinite."""
+    broken = tmp_path / "explore.html"
+    broken.write_text(page.read_text().replace("2 * random.uniform() - 1", "1e200"))
+    with opened(broken, tmp_path, **SMALL) as browser:
+        browser.wait("view.done && !dirty.size")
         said = r"^Seed 7 and 1 other seed diverged \(at task \d+ .*; no seed is left"
         assert re.search(said, text(browser, "status")) and "the weights are not finite" in text(browser, "numbers")
         press(browser, "#weights")
@@ -242,19 +232,31 @@ def test_a_chain_of_ones_own_and_a_run_that_diverges(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-@pytest.mark.parametrize("before", ["delete window.Worker", "window.Worker = class { constructor() { throw 1; } }"])
-def test_without_workers(address, tmp_path, before):
-    with opened(address, tmp_path, before=before, **SMALL) as browser:
-        assert browser.run("view.inPage") and "no workers" in text(browser, "status")
-        browser.wait(f"{RESULTS} && view.predicted.length")
-        assert "2 seeds of 400 tasks" in text(browser, "status")
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("advance(this.job", "advance(nowhere", "stopped: Uncaught ReferenceError: nowhere is not defined."),
+        (
+            "<style>",
+            """<meta http-equiv="Content-Security-Policy" content="worker-src 'none'"><style>""",
+            "stopped: the browser starts no worker.",
+        ),
+    ],
+)
+def test_a_page_that_cannot_compute_says_why(page, tmp_path, old, new, sentence):
+    broken = tmp_path / "explore.html"
+    broken.write_text(page.read_text().replace(old, new))
+    with Chromium(tmp_path, 1280, 900) as browser:
+        browser.open(broken.as_uri())
+        browser.wait("!find('message').hidden && view.done")
+        assert sentence in text(browser, "message")
 
 
 @pytest.mark.slow
 @without_browser
-def test_the_tour(address, tmp_path):
+def test_the_tour(page, tmp_path):
     """Each step shows what its sentence says."""
-    with opened(address, tmp_path, **SMALL) as browser:
+    with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
         for step in range(6):
             before = browser.run("view.request")
@@ -264,9 +266,9 @@ def test_the_tour(address, tmp_path):
             if step == 0:
                 assert last["measures"]["one"] > 0.5
             if step == 2:
-                assert last["other"]["mean"] > 10 * last["error"]["mean"]
+                assert last["other"] > 10 * last["error"]
             if step == 3:
-                assert last["measures"]["two"] > 0.95 and last["other"]["mean"] < 2 * last["error"]["mean"]
+                assert last["measures"]["two"] > 0.95 and last["other"] < 2 * last["error"]
         assert browser.run("view.steps") == 20 and text(browser, "tour").endswith("End the tour")
         # The sentence does not stay beside another run.
         press(browser, "#cells button")
@@ -275,9 +277,9 @@ def test_the_tour(address, tmp_path):
 
 @pytest.mark.slow
 @without_browser
-def test_names_and_widths(address, tmp_path):
+def test_names_and_widths(page, tmp_path):
     """All controls and figures have names, texts say the present numbers, and nothing is wider than a phone."""
-    with opened(address, tmp_path, width=390, **SMALL) as browser:
+    with opened(page, tmp_path, width=390, **SMALL) as browser:
         browser.wait(RESULTS)
         unnamed = browser.run("""
             [...document.querySelectorAll(":is(button, input, select, textarea, svg):not([hidden] *)")].filter(one => {
@@ -285,7 +287,7 @@ def test_names_and_widths(address, tmp_path):
                 return !(one.getAttribute("aria-label") ?? labels) && !one.textContent.trim();
             }).map(one => one.outerHTML.slice(0, 80))""")
         assert unnamed == [] and browser.run("document.documentElement.scrollWidth") == 390
-        assert browser.run("shown(view.tested.errors.transformer.mean.at(-1))") in text(browser, "spoken")
+        assert browser.run("shown(view.tested.transformer.at(-1))") in text(browser, "spoken")
         # The keyboard reaches the controls in their order.
         for _ in range(3):
             for kind in ("keyDown", "keyUp"):

@@ -8,7 +8,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-import numba
 import pytest
 from projects import ROOT
 
@@ -93,11 +92,6 @@ def test_the_library_pretrains_without_modules_of_unix(tmp_path):
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-P", "-c", blocked + pretrain], env=env, capture_output=True, text=True)
     assert done.stdout == "(6, 6)\n", done.stderr
-
-
-def test_kernels_do_not_need_the_private_attributes_of_numba(monkeypatch):
-    monkeypatch.setattr(numba, "njit", lambda **options: lambda function: function)
-    assert kernels.kernel(noalias=True)(abs)(-2.0) == 2.0
 
 
 @cache

@@ -10,23 +10,11 @@ import pytest
 from projects import ROOT
 
 
-def make(*words: str) -> subprocess.CompletedProcess:
-    """Run make without installing the environment."""
-    command = ["make", "--no-print-directory", "--old-file", ".venv/ready", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-
-
 def test_a_command_names_its_missing_prerequisite():
-    done = make("report", "RESULTS=nowhere")
-    said = "There is no finished run in nowhere/; run make reproduce"
-    assert done.returncode == 2 and done.stdout.startswith(said) and done.stdout.count("\n") == 1
-    assert not (ROOT / "nowhere").exists() and len(done.stderr.splitlines()) == 1
-
-
-def test_a_run_that_fails_ends_with_what_is_wrong():
-    done = make("reproduce", "CORES=some")
-    *_, reason, last = done.stdout.splitlines()
-    assert done.returncode == 2 and "number of cores" in reason and ".snakemake/output.log has all output" in last
+    command = ["make", "--no-print-directory", "--old-file", ".venv/ready", "report", "RESULTS=nowhere"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout.startswith("There is no finished run in nowhere/; run make reproduce")
+    assert done.stdout.count("\n") == 1 and not (ROOT / "nowhere").exists()
 
 
 def make_environment(project: Path, *words: str, **variables: str) -> subprocess.CompletedProcess:
@@ -97,22 +85,9 @@ def test_an_installation_that_fails_leaves_the_environment_as_it_is(project):
     assert "XDG_CACHE_HOME" in done.stderr and where(project / ".venv") == str(project / ".venv")
 
 
-@pytest.mark.parametrize("replaced", [True, False])
-def test_an_environment_can_be_moved(tmp_path, replaced):
-    new, folder = tmp_path / "new", tmp_path / "folder"
-    for environment in [new, folder][: 1 + replaced]:
-        (new_environment(environment) / f"made as {environment.name}").touch()
+def test_an_environment_can_be_moved_in_the_place_of_another(tmp_path):
+    folder = new_environment(tmp_path / "folder")
+    (new_environment(tmp_path / "new") / "made as new").touch()
     subprocess.run([sys.executable, ROOT / "envs/move.py", "new", "folder"], cwd=tmp_path, check=True)
     assert [*tmp_path.iterdir()] == [folder] and (folder / "made as new").exists()
     assert where(folder) == str(folder)
-
-
-@pytest.mark.slow
-def test_the_environment_can_be_made_for_any_setting_of_pip(project):
-    shutil.copytree(ROOT / "src", project / "src")
-    shutil.copy2(ROOT / "README.md", project)
-    (project / ".venv/ready").unlink()
-    done = make_environment(project, PIP_USER="1")
-    assert done.returncode == 0 and not is_made_again(project), done.stderr
-    for command in ("snakemake --version", "python -P -c 'import ictd'"):
-        subprocess.run(f"{project}/.venv/bin/{command}", cwd=project.parent, shell=True, check=True)

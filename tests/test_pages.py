@@ -112,6 +112,11 @@ def test_broken_links_become_text_and_sections_become_contents():
     assert "<nav" in text and "<nav" not in html.page("T", "<p>x</p>")
 
 
+def test_formulas_become_mathml():
+    text = html.with_formulas(html.table(pd.DataFrame({"claim": [r"$x < 1$ & $5 \le \gamma$, not"]})))
+    assert re.findall("<mo>(.*?)</mo>", text) == ["&lt;", "≤"] and "</math> &amp; <math" in text and "γ" in text
+
+
 @table
 def rows(results):
     """Some rows."""

@@ -96,11 +96,3 @@ def test_runs_with_shared_tasks_stop_independently(monkeypatch):
     np.testing.assert_array_equal(whole.A, expected.A)
     for diverged in (first, second):
         assert np.isnan(diverged.A).all() and np.isnan(diverged.u).all()
-
-
-def test_long_runs_log_their_progress(monkeypatch, caplog):
-    monkeypatch.setattr(pretraining, "PROGRESS_SECONDS", -1)
-    tasks, batches, start = naive.material("boyan", 3, 0.9, tasks=5)
-    with caplog.at_level("INFO"):
-        pretrain_history(tasks, batches, "td", 1, 0.9, 1e-3, start, tasks_seen=[2, 5])
-    assert [record.getMessage() for record in caplog.records] == ["2 of 5 tasks", "5 of 5 tasks"]

@@ -58,7 +58,7 @@ def test_recipes_have_the_right_values():
     """Solved by hand: v(1) = v(2) / 2 and v(2) = 1/2 + v(1) / 2 on the lake, and so on."""
     codes = [code for code, _ in pages.examples(ROOT / "docs/python.md")]
     first = next(i for i, code in enumerate(codes) if code.startswith("lake ="))
-    _, *found = pages.printed_by([codes[0], *codes[first : first + 4]])
+    _, *found = pages.printed_by([codes[0], *codes[first : first + 3]])
     a, b, c, d = (1 - 0.95 * 0.9081, 0.95 * 0.0833, 0.95 * 0.0227, 1 - 0.95 * 0.8693)
     ratings = np.array([d * 0.0086 + b * 0.108, c * 0.0086 + a * 0.108, 0]) / (a * d - b * c)
     expected = [
@@ -66,13 +66,11 @@ def test_recipes_have_the_right_values():
         # Three visits of state 1 lead to 2, the end and 2, those of 2 to the end and 1; with traces, to the solution of
         # 3 w(1) = 3/2 w(2) + 1/2 and 2 w(2) = 1/2 w(1) + 1.
         [[0, 1 / 2, 3 / 4, 0], [0, 10 / 21, 13 / 21, 0]],
-        [[-24, -16, -8, 0]],
         [ratings],
     ]
     for printed, lines in zip(found, expected, strict=True):
         for line, values in zip(re.findall(r"\[(.*)\]", printed), lines, strict=True):
             np.testing.assert_allclose(pages.numbers(line), values, atol=0.0006)
-    assert "start -24.0\n" in found[2]
 
 
 def test_the_notebook_on_an_own_chain(tmp_path):

@@ -11,7 +11,6 @@ from pages import broken_formulas, code_blocks
 from projects import ROOT, STUDIES, rules_of_paper
 
 import ictd
-from ictd import mrp
 from ictd.pipeline.config import load_yaml
 from ictd.pipeline.provenance import module_path
 from ictd.report.markdown import as_html
@@ -29,11 +28,6 @@ def text_of(page: str) -> str:
     return (ROOT / page).read_text(encoding="utf-8")
 
 
-def rows(text: str) -> list[list[str]]:
-    """Cells of the rows of all tables in a text."""
-    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if line[:1] == "|"]
-
-
 @cache
 def anchors(page: Path) -> list[str]:
     """Names that the headings of a page have on GitHub."""
@@ -42,6 +36,8 @@ def anchors(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_have_existing_targets(page):
+    """The code host shows every formula, too."""
+    assert broken_formulas(page.read_text(encoding="utf-8")) == []
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         # The text of the report shows figures of the results.
@@ -52,34 +48,19 @@ def test_links_have_existing_targets(page):
             assert not anchor or anchor in anchors(file), target
 
 
-@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_code_host_shows_every_formula(page):
-    assert broken_formulas(page.read_text(encoding="utf-8")) == []
-
-
 @pytest.mark.parametrize(
     "broken",
     [
         r"$\|x\|$",
         r"$\mathrm{T}_l=\sum_{l}x$",
-        "$a*b$ and $c*d$",
         "$a<b$",
-        "$a\nb$",
         "the $n$-th",
         "*$x$ is*",
-        "[$x$](y.md)",
-        "$[a](b)$",
         "| a |\n|---|\n| $x|y$ |",
     ],
 )
 def test_formulas_that_the_code_host_breaks(broken):
     assert broken_formulas(broken) and not broken_formulas("In ($x_l$), $y < 1$ and `$z`:\n\n$$\nx,y\n$$\n")
-
-
-def test_the_readme_links_to_every_page():
-    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= set(
-        re.findall(r"\]\((docs/[\w-]+\.md)[)#]", text_of("README.md"))
-    )
 
 
 def targets_of_make() -> set[str]:
@@ -107,7 +88,7 @@ def test_targets_and_modules_that_pages_name_exist(page):
 
 
 def test_the_page_on_the_code_names_rules():
-    cells = [row[2] for row in rows(text_of("docs/development.md")) if len(row) == 4]
+    cells = re.findall(r"^\|[^|]*\|[^|]*\|([^|]*)\|[^|]*\|$", text_of("docs/development.md"), re.MULTILINE)
     named = set(re.findall(r"`(\w+)`", " ".join(cells)))
     assert len(named) > 8 and named <= rules_of_paper().keys()
 
@@ -139,13 +120,3 @@ def test_the_example_of_a_step_works(smoke, tmp_path):
     names["main"](weights, 2.0, tmp_path / "norms.csv")
     norms = np.linalg.norm(np.load(weights)["A"], axis=(1, 2))
     np.testing.assert_allclose(pd.read_csv(tmp_path / "norms.csv")["norm"], norms)
-
-
-def test_the_example_of_an_environment_works(monkeypatch):
-    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
-    names = {"np": np, "ictd": ictd}
-    (example,) = (block for block in code_blocks(ROOT / "docs/python.md", "python") if "register_environment" in block)
-    exec(example.partition("\n\n\n")[0], names)
-    transition, reward = names["ring"](5, 3, np.random.default_rng(0))
-    assert "ring" in mrp.ENVIRONMENTS and transition.shape == (3, 5, 5) and reward.shape == (3, 5)
-    np.testing.assert_allclose(transition.sum(axis=-1), 1)

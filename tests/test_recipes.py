@@ -34,16 +34,6 @@ def follow(recipe: str, folder: Path) -> None:
         path.write_text(content, encoding="utf-8")
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_the_code_of_a_recipe_has_its_place(recipe, tmp_path):
-    for _, name, _ in BLOCK.findall(TEXT):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
-    follow(recipe, tmp_path)
-    for path in tmp_path.rglob("*.py"):
-        compile(path.read_text(encoding="utf-8"), path, "exec")
-
-
 @pytest.fixture(scope="module")
 def followed(tmp_path_factory) -> Path:
     """A copy of the project in which all recipes were followed."""
@@ -51,6 +41,11 @@ def followed(tmp_path_factory) -> Path:
     for recipe in RECIPES:
         follow(recipe, folder)
     return folder
+
+
+def test_the_code_of_recipes_has_its_place(followed):
+    for path in (followed / "src").rglob("*.py"):
+        compile(path.read_text(encoding="utf-8"), path, "exec")
 
 
 @pytest.fixture(scope="module")

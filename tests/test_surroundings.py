@@ -1,6 +1,5 @@
 """Surrounding files and variables change no result; as a module, the workflow does not change the outer workflow."""
 
-import json
 import os
 import re
 import subprocess
@@ -11,9 +10,10 @@ import pytest
 from projects import ROOT, SMOKE, copy_project, with_results
 
 from ictd.steps.report.manifest import commit
+from ictd.storage import load_json
 
 # Rules that draw figures, start programs or run notebooks, each with a job.
-FORCED = ("diagrams", "manifest", "notebook")
+FORCED = ("results", "manifest")
 
 
 def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
@@ -29,20 +29,14 @@ def planted(folder: Path, home: Path, marks: Path) -> dict[str, str]:
         "modules/papermill.py": mark("PYTHONPATH"),
         home / ".local/lib/python3.11/site-packages/papermill.py": mark("user site"),
         home / ".config/matplotlib/matplotlibrc": ugly,
-        "jupyter/nbconvert/templates/classic/base.html.j2": "not the page",
     }
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    variables = {"MATPLOTLIBRC": str(folder / "matplotlibrc"), "PYTHONPATH": str(folder / "modules")}
-    variables["JUPYTER_PATH"] = str(folder / "jupyter")
-    return variables | {
-        "GIT_DIR": str(ROOT / ".git"),
-        "HOME": str(home),
-        "LANG": "de_DE.UTF-8",
-        "PYTHONHASHSEED": "7",
-        "PYTHONOPTIMIZE": "2",
-    }
+    paths = {"MATPLOTLIBRC": folder / "matplotlibrc", "PYTHONPATH": folder / "modules"}
+    paths |= {"GIT_DIR": ROOT / ".git", "HOME": home}
+    others = {"LANG": "de_DE.UTF-8", "PYTHONHASHSEED": "7", "PYTHONOPTIMIZE": "2"}
+    return {name: str(path) for name, path in paths.items()} | others
 
 
 @pytest.mark.slow
@@ -65,7 +59,7 @@ def test_hostile_surroundings_change_no_result(smoke, tmp_path):
     assert not list(marks.iterdir())
     for name in ("figures/figure_03.png", "figures/figure_03.svg", "report.html"):
         assert (results / name).read_bytes() == (expected / name).read_bytes()
-    assert json.loads((results / "manifest.json").read_text())["commit"] is None
+    assert load_json(results / "manifest.json")["commit"] is None
 
 
 def test_the_commit_is_that_of_the_source(monkeypatch, tmp_path):

@@ -3,18 +3,19 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from drawn import check_bands, check_lines, numbered, where
+from drawn import check_band, check_lines, numbered, where
 
 from ictd.pipeline.grid import Cell
-from ictd.report.figures import pretrained, style
+from ictd.report.figures import pretrained
 from ictd.report.figures import theory as figures
 
 SETTINGS = {"env": ["boyan", "loop"], "states": [3, 5]}
+HERE = {"env": "loop", "states": 5}
 SIDES = numbered(
     {"statement": [*figures.LEMMAS, "theorem_1"], **SETTINGS, "layer": range(70)},
     ["left_mean", "right_mean", "tightest"],
 )
-SIDES = SIDES.drop(SIDES.index[SIDES["statement"].isin(["lemma_3", "bounded_gradient"]) & (SIDES["layer"] > 64)])
+BOUND = [0, 1], [1, 1]
 
 
 @pytest.fixture(autouse=True)
@@ -25,105 +26,68 @@ def close_figures():
 
 def test_theorem_1():
     """Beyond 55 layers, the bound is below the accuracy of float64."""
-    figure = figures.theorem_1(SIDES, 0.6)
-    for axes, env in zip(figure.axes, ("boyan", "loop"), strict=True):
-        lines = []
-        for states in (3, 5):
-            rows = where(SIDES, statement="theorem_1", env=env, states=states)[:55]
-            lines.append((None, np.arange(55), rows["left_mean"] / rows["right_mean"]))
-        check_lines(axes, [*lines, (None, [0, 1], [1, 1])])
-        assert {text.get_text() for text in axes.texts} == {"$n = 3$", "$n = 5$"}
+    _, axes = figures.theorem_1(SIDES, 0.6).axes
+    rows = SIDES.query("statement == 'theorem_1' and env == 'loop' and layer < 55")
+    shares = [rows["left_mean"][rows["states"] == n] / rows["right_mean"] for n in (3, 5)]
+    check_lines(axes, *((range(55), share.dropna()) for share in shares), BOUND)
 
 
 def test_lemmas():
-    (axes,) = figures.lemmas(SIDES.assign(tightest=SIDES["tightest"].mask(SIDES["layer"] > 60)), "loop", 5).axes
-    here = where(SIDES, env="loop", states=5).query("1 <= layer <= 60")
-    ratios = [where(here, statement=name) for name in figures.LEMMAS]
-    check_lines(axes, [*((None, rows["layer"], rows["tightest"]) for rows in ratios), (None, [0, 1], [1, 1])])
-    assert {text.get_text() for text in axes.texts} == {*figures.LEMMAS.values()}
+    sides = SIDES[(SIDES["statement"] != "lemma_3") | (SIDES["layer"] < 65)]
+    (axes,) = figures.lemmas(sides, "loop", 5).axes
+    here = where(sides, **HERE).query("1 <= layer < 65")
+    ratios = [where(here, statement=name)["tightest"] for name in figures.LEMMAS]
+    check_lines(axes, *((range(1, 65), ratio) for ratio in ratios), BOUND)
 
 
-@pytest.mark.parametrize(("algo", "J", "error"), [("td", "$J$", "lemma_1"), ("mc", "$J'$", "lemma_4")])
-def test_expected_updates(algo, J, error):
-    at = {"env": "boyan", "states": 3}
+@pytest.mark.parametrize(("algo", "error"), [("td", "lemma_1"), ("mc", "lemma_4")])
+def test_expected_updates(algo, error):
     axes = {"algo": ["td", "mc"], **SETTINGS, "space": ["looped", "separate"], "layer": range(70)}
     neu = numbered(axes, ["norm", "standard_error", "bound", "sharper"])
-    left, right = figures.expected_update(neu, SIDES, algo, "boyan", 3).axes
-    rows, layers = where(neu, algo=algo, **at).query("layer > 0"), np.arange(1, 70)
+    left, right = figures.expected_update(neu, SIDES, algo, "loop", 5).axes
+    rows, layers = where(neu, algo=algo, **HERE).query("layer > 0"), range(1, 70)
     looped, separate = (where(rows, space=space) for space in ("looped", "separate"))
-    lines = [(f"{J} of $\\theta_L^{{\\mathrm{{TD}}}}$", layers, looped["norm"])]
-    lines.append(("the same, separate layers", layers, separate["norm"]))
-    lines += [("the paper's bound", layers, looped["bound"]), ("our bound", layers, looped["sharper"])]
-    check_lines(left, lines)
-    early, first = looped.query("layer <= 60"), layers[:60]
-    greatest, spread = early["norm"].max(), early["standard_error"]
-    lines = [(None, first, early["norm"] / greatest)]
-    for statement, label in ((error, f"expected {algo.upper()} error"), ("lemma_3", "norm of the gradient")):
-        side = where(SIDES, statement=statement, **at)["left_mean"][1:61]
-        lines.append((label, first, side / side.max()))
-    check_lines(right, lines)
-    check_bands(right, [(first, (early["norm"] - spread) / greatest, (early["norm"] + spread) / greatest)])
-    falling = figures.expected_update(neu.assign(norm=0.9 ** neu["layer"]), SIDES, algo, "boyan", 3)
-    assert [axes.get_title() for axes in (right, falling.axes[1])] == [f"why {J} rises first", f"why {J} falls"]
+    check_lines(
+        left,
+        *((layers, line) for line in (looped["norm"], separate["norm"], looped["bound"], looped["sharper"])),
+    )
+    early, first = looped[:60], layers[:60]
+    sides = [where(SIDES, statement=one, **HERE)["left_mean"][1:61] for one in (error, "lemma_3")]
+    check_lines(right, *((first, line / line.max()) for line in (early["norm"], *sides)))
+    edges = [(early["norm"] + sign * early["standard_error"]) / early["norm"].max() for sign in (-1, 1)]
+    check_band(*right.collections, first, *edges)
+    falling = figures.expected_update(neu.assign(norm=0.9 ** neu["layer"]), SIDES, algo, "loop", 5).axes[1]
+    assert "rises first" in right.get_title() and "falls" in falling.get_title()
 
 
 def test_the_family():
-    names = ["inside", "beyond", "theta_td", *figures.ALGORITHMS]
-    members = numbered({"member": names, **SETTINGS, "draw": [0, 1], "layer": range(9)}, ["error"])
+    axes = {"member": [*figures.MEMBERS], **SETTINGS, "draw": [0, 1]}
+    members = numbered({**axes, "layer": range(9)}, ["error", "bound"])
     members = members[members["member"].isin(["inside", "beyond"]) | (members["draw"] == 0)]
-    members = members.assign(bound=np.arange(len(members)))
-    members.loc[members["layer"] == 8, "error"] = 1e101
+    members.loc[members["member"].isin(["inside", "beyond"]) & (members["layer"] == 8), "error"] = 1e101
     updates = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [0, 1], "layer": [1, 4, 8]}, ["norm"], 1)
-    at = {"env": "loop", "states": 3}
-    left, right = figures.family(members, updates, "loop", 3).axes
-    lines = []
-    for member, label in (("inside", "$A = [G; H][-I, I]$"), ("beyond", "the same $+ N [I, I]$")):
-        for draw in (0, 1):
-            lines.append((label, range(8), where(members, member=member, draw=draw, **at)["error"][:8]))
-    algorithms = {
-        "theta_td": r"$\theta^{\mathrm{TD}}$",
-        "residual_gradient": "residual gradient",
-        "deflated_td": "deflated TD",
-    }
-    for algorithm, label in algorithms.items():
-        lines.append((label, range(9), where(members, member=algorithm, **at)["error"]))
-    bound = where(members, member="inside", draw=0, **at)["bound"]
-    check_lines(left, [*lines, (r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$", range(9), bound)])
-    lines = []
-    for algo in figures.NORMS:
-        for draw in (0, 1):
-            lines.append((None, [1, 4, 8], where(updates, algo=algo, draw=draw, **at)["norm"]))
-    check_lines(right, lines)
-    assert {text.get_text() for text in right.texts} == {*figures.NORMS.values()}
+    left, right = figures.family(members, updates, "loop", 5).axes
+    courses = [of_draw for _, of_draw in where(members, **HERE).groupby(["member", "draw"], sort=False)]
+    lines = [(range(8), course["error"][:8]) for course in courses[:4]]
+    lines += [(range(9), course["error"]) for course in courses[4:]]
+    check_lines(left, *lines, (range(9), courses[0]["bound"]))
+    draws = where(updates, **HERE).groupby(["algo", "draw"], sort=False)["norm"]
+    check_lines(right, *(([1, 4, 8], norms) for _, norms in draws))
 
 
 def test_pretrained_weights():
-    cells = {"algo": ["mc", "td"], "env": ["boyan"], "states": [3], "depth": [4, 6], "seed": range(3)}
+    cells = {"algo": ["mc", "td"], "env": ["boyan"], "states": [3], "depth": [6], "seed": range(3)}
     line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, ["looped_norm"])
-    repeated = numbered({**cells, "layer": [1, 4, 6, 20, 40]}, ["looped_norm"])
-    repeated.loc[repeated["layer"] == 20, "looped_norm"] *= 1e102
+    repeated = numbered({**cells, "layer": [1, 6, 20, 40]}, ["looped_norm"])
     repeated.loc[(repeated["layer"] == 40) & (repeated["seed"] == 1), "looped_norm"] = np.nan
-    figure = pretrained.pretrained(line, repeated, Cell("", "boyan", 3, 6))
-    for column, algo in enumerate(("td", "mc")):
-        above, below = [], []
-        for depth in (4, 6):
-            of = {"algo": algo, "depth": depth}
-            for lines, table, name, start, places in (
-                (above, line, "position", 0, [0, 0.25, 0.5, 1]),
-                (below, repeated, "layer", depth, [1, 4, 6, 20]),
-            ):
-                ratios = [where(table, **of, seed=seed).set_index(name)["looped_norm"] for seed in range(3)]
-                growth = [np.log10([trial[place] / trial[start] for trial in ratios]).mean() for place in places]
-                lines.append((None, places, growth))
-            below.append((None, [depth], [0]))
-            assert below[-2][2][-1] > 100
-        zero = (None, [0, 1], [0, 0])
-        check_lines(figure.axes[column], [*above, zero])
-        check_lines(figure.axes[2 + column], [*below, zero])
-        assert figure.axes[column].get_title().startswith(style.NAMES[algo])
-        for axes in figure.axes[column::2]:
-            assert {text.get_text() for text in axes.texts} == {"$L = 4$", "main"}
-    gone = pretrained.pretrained(
-        line.assign(looped_norm=np.nan), repeated.assign(looped_norm=np.nan), Cell("", "boyan", 3, 6)
-    )
-    assert len(gone.axes) == 4
+    axes = pretrained.pretrained(line, repeated, Cell("", "boyan", 3, 6)).axes
+    for panel, table, name, start, more in (
+        (axes[1], line, "position", 0, []),
+        # Lines end where a norm overflows.
+        (axes[3], repeated, "layer", 6, [([6], [0])]),
+    ):
+        norms = where(table, algo="mc").pivot(index=name, columns="seed", values="looped_norm").dropna()
+        growth = np.log10(norms / norms.loc[start]).mean(axis=1)
+        check_lines(panel, (growth.index, growth), *more, ([0, 1], [0, 0]))
+    lost = pretrained.pretrained(line, repeated.assign(looped_norm=np.nan), Cell("", "boyan", 3, 6))
+    assert lost.axes[3].lines[0].get_xydata().size == 0

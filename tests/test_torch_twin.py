@@ -8,7 +8,6 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.evaluation import draw_unseen_tasks
-from ictd.torch_twin import batch_of
 
 STATES, DISCOUNT = 4, 0.85
 
@@ -31,41 +30,19 @@ def test_transformer_equals_naive(data, depth, scaled):
             np.testing.assert_allclose(values[i], expected, atol=ROUNDING * max(1, np.abs(expected).max()))
 
 
-@pytest.fixture(scope="module", params=[0.9, 0.0])
-def prompts(request, data):
-    """A discount, and the enumerated contexts of tasks with it: columns, joint prompts, separate prompts."""
-    columns = ictd.enumerated_columns(data.tasks.transition, data.tasks.reward, request.param)
-    return request.param, columns, ictd.joint_prompt(columns), ictd.prompts_of(columns)
-
-
-def test_the_number_of_queries_is_checked(prompts):
-    discount, columns, joint, separate = prompts
-    model = ictd.LinearTransformer(naive.larger_weights(STATES), 3)
-    refused = [(joint, None), (joint, 0), (joint, -1), (joint, 5), (joint, True), (columns, 1)]
+@pytest.mark.parametrize("discount", [0.9, 0.0])
+def test_the_number_of_queries_is_checked(data, discount):
+    columns = ictd.enumerated_columns(data.tasks.transition, data.tasks.reward, discount)
+    joint, model = ictd.joint_prompt(columns), ictd.LinearTransformer(naive.larger_weights(STATES), 3)
     # With a discount of 0, context columns without a reward look like queries.
-    refused += [(joint, 3)] if discount > 0 else [(separate, None)]
-    for prompt, queries in refused:
+    refused = [(joint, 3)] if discount > 0 else [(ictd.prompts_of(columns), None)]
+    for prompt, queries in [*refused, (joint, None), (joint, 0), (joint, 5), (columns, 1)]:
         with pytest.raises(ValueError, match="quer"):
             model(prompt, queries)
 
 
-def test_prompts_may_be_tensors_arrays_or_lists(prompts):
-    _, _, joint, separate = prompts
-    model = ictd.LinearTransformer(naive.larger_weights(STATES), 3)
+def test_prompts_of_other_types_are_converted(data):
+    joint, model = ictd.joint_prompt(data.columns(6)), ictd.LinearTransformer(naive.larger_weights(STATES), 3)
     values = model(joint, queries=4).detach().numpy()
-    np.testing.assert_array_equal(model(torch.from_numpy(joint), queries=4).detach().numpy(), values)
-    np.testing.assert_array_equal(model(joint.tolist(), queries=4).detach().numpy(), values)
-    np.testing.assert_allclose(model(separate, queries=1).detach().numpy()[..., 0], values, atol=ROUNDING)
     single = model(torch.from_numpy(joint).float(), queries=4).detach().numpy()
     np.testing.assert_allclose(single, values, atol=1e-4 * np.abs(values).max())
-
-
-def test_a_batch_has_the_transitions_and_the_return_sums_of_its_statistics():
-    _, batches, _ = naive.material("loop", 3, 0.9, tasks=2)
-    state, following, mean_return = batch_of(batches, 1)
-    counts, return_sums = np.zeros((3, 3)), np.zeros(3)
-    for t in range(64):
-        counts[state[t], following[t]] += 1
-        return_sums[state[t]] += mean_return[t]
-    np.testing.assert_array_equal(counts, batches.transitions[1])
-    np.testing.assert_allclose(return_sums, batches.return_sums[1], atol=ROUNDING * 100)

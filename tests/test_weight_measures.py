@@ -30,27 +30,29 @@ def items(measures):
 
 def test_pattern_measures_equal_their_definitions():
     A = ictd.theta_td(2).A.copy()
-    A[0, 0], A[2:, :2], A[2, 3], A[1, 3] = 3.0, 0.5, 0.2, 2.0
+    A[0, 0], A[2:, :2], A[2, 3], A[0, 2], A[1, 3] = 3.0, 0.5, 0.2, 0.0, 4.0
     u = np.array([0.1, -0.7, 0, 0])
-    squares = {"A11": 9 + 1, "A12": 1 + 4, "A21": 1, "A22": 0.04}
-    total, along = sum(squares.values()), -3 + 1 + 1 + 2
+    squares = {"A11": 9 + 1, "A12": 16, "A21": 1, "A22": 0.04}
+    total, along = sum(squares.values()), -3 + 1 + 0 + 4
     expected = {f"share_{name}": square / total for name, square in squares.items()}
-    expected |= {"diagonal_signs": 0.75, "largest_u": 0.7, "alpha": along / 4 / 2}
-    expected |= {"cosine": along / np.sqrt(total * 4), "cosine_top": along / np.sqrt(15 * 4)}
-    expected |= {"cosine_A11": (-3 + 1) / np.sqrt(10 * 2), "cosine_A12": (1 + 2) / np.sqrt(5 * 2)}
+    expected |= {"diagonal_signs": 0.5, "largest_u": 0.7, "alpha": along / 4 / 2}
+    expected |= {"cosine": along / np.sqrt(total * 4), "cosine_top": along / np.sqrt(26 * 4)}
+    expected |= {"cosine_A11": (-3 + 1) / np.sqrt(10 * 2), "cosine_A12": 4 / np.sqrt(16 * 2)}
     assert items(pattern_measures(ictd.Weights(u, A))) == pytest.approx(expected)
-    shares = {"pattern": along**2 / total / 4, "pattern_A11": 0, "pattern_A12": 0.9}
-    shares |= {"pattern_A21": 1 / 15, "pattern_A22": 0.04 / 15}
+    shares = {"pattern": along**2 / total / 4, "pattern_A11": 0, "pattern_A12": 0.5}
+    shares |= {"pattern_A21": 1 / 26, "pattern_A22": 0.04 / 26}
     assert items(pattern_shares(A)) == pytest.approx(shares)
+    shares |= {"pattern": 0, "pattern_A11": 4 / 20, "pattern_A12": 0}
+    assert items(pattern_shares(-A)) == pytest.approx(shares)
 
 
 def test_measures_of_several_weights_are_those_of_each():
     weights = naive.several_weights(3)
-    together = pattern_measures(weights)
+    together = pattern_measures(weights[:, None]) | pattern_shares(weights.A[:, None])
     for k in range(3):
-        alone = pattern_measures(weights[k])
+        alone = pattern_measures(weights[k]) | pattern_shares(weights.A[k])
         for name, values in together.items():
-            assert values[k] == pytest.approx(alone[name], abs=ROUNDING), name
+            assert values[k, 0] == pytest.approx(alone[name], abs=ROUNDING), name
 
 
 def test_signs_of_weights_that_are_not_finite_are_not_counted():
@@ -63,7 +65,7 @@ def test_agreement_measures_equal_their_definitions():
     td, mc = np.random.default_rng(1).normal(size=(2, 3, 6, 6))
     theta = ictd.theta_td(3).A
     mc = mc + 2 * theta
-    measures = agreement_measures(td, mc)
+    measures = {name: each[0] for name, each in agreement_measures(td[None], mc[None]).items()}
     for k in range(3):
         correlation = np.corrcoef(td[k].ravel(), mc[k].ravel())[0, 1]
         left = [one[k] - (one[k] * theta).sum() / 6 * theta for one in (td, mc)]
@@ -123,9 +125,11 @@ def test_the_shortest_matrix_has_the_same_outputs_and_the_least_norm():
 def test_shares_of_other_representatives():
     rng = np.random.default_rng(1)
     a, theta = unidentifiable_direction(3, 0.9), ictd.theta_td(3).A
-    found = representative_shares(np.stack([2 * theta + np.outer(a, rng.normal(size=6)), -theta]), 0.9)
-    np.testing.assert_allclose(found["pattern_shortest"], [1, 0], atol=ROUNDING)
-    assert 0 < found["pattern_full"][0] < 1 and found["pattern_full"][1] == 0
+    A = np.stack([2 * theta + np.outer(a, rng.normal(size=6)), -theta])
+    found = representative_shares(A[:, None], 0.9)
+    np.testing.assert_allclose(found["pattern_shortest"][:, 0], [1, 0], atol=ROUNDING)
+    cosine = np.vdot(A[0], theta) / np.linalg.norm(A[0]) / np.linalg.norm(theta)
+    np.testing.assert_allclose(found["pattern_full"][:, 0], [cosine**2, 0], rtol=ROUNDING)
 
 
 def test_the_share_outside_the_family_is_that_of_the_orthogonal_part():

@@ -6,8 +6,6 @@ ROUNDING = 1e-12
 ENGINES = 1e-10
 # Central finite differences with steps of 1e-6.
 DIFFERENCES = 1e-6
-# Least errors by two searches, relative: one ends at the first step that lowers the error by less than 1e-6.
-SEARCH = 1e-5
 # An alias table's probabilities: 32-bit thresholds.
 ALIAS = 2.0**-31
 # Allowed error of a Monte Carlo mean, in standard errors.  Seeds are fixed, so results do not change between runs.

@@ -17,15 +17,10 @@ def tasks_and_contexts(p: np.ndarray, r: np.ndarray, rng: np.random.Generator) -
     """Modules mrp, prompt, sampling and baselines."""
     tasks = assert_type(ictd.Tasks([[0.9, 0.1], [0.2, 0.8]], reward=[1.0, 0.0], features=np.eye(2)), ictd.Tasks)
     assert_type(tasks.transition, np.ndarray | Any)
-    assert_type(ictd.sample_tasks("loop", states=5, size=100, rng=rng, threshold=0.4), ictd.Tasks)
-    assert_type(ictd.value_function([[0.9, 0.1], [0.2, 0.8]], [1.0, 0.0], discount=0.9), np.ndarray)
     context = assert_type(ictd.Context.from_trajectory([0, 1, 2, 0], [1.0, -1.0, 0.0], n=3), ictd.Context)
-    assert_type(ictd.Context.joined([context, context]), ictd.Context)
     assert_type(ictd.batch_td(context, discount=0.9, step_size=[1.0, 2.0], depth=30), np.ndarray)
     ictd.sample_tasks("loop", states="5", size=100, rng=rng)  # pyrefly: ignore[bad-argument-type]
     ictd.value_function(p, r)  # pyrefly: ignore[missing-argument]
-    ictd.Context.from_trajectory([0, 1, 0], [1.0, -1.0], states=2)  # pyrefly: ignore[bad-keyword-argument]
-    ictd.lstd(np.eye(3), discount=0.9, ridge=0.01)  # pyrefly: ignore[bad-argument-type]
 
 
 @ictd.register_environment("typed")

@@ -26,18 +26,12 @@ import numpy as np
 
 from ictd.algorithms import Targets
 from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, validate
-from ictd.extras import missing_extra
 from ictd.pretraining import Target, own_targets, progress_bar, report_divergence
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.storage import user_path
-from ictd.torch_twin import Adam
+from ictd.torch_twin import Adam, torch
 from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts, training_blocks
-
-try:
-    import torch
-except ModuleNotFoundError as error:
-    raise missing_extra("torch", error.name) from None
 
 
 class GramAttention(torch.nn.Module):

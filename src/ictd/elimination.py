@@ -9,8 +9,6 @@ chain that is watched only in the states below k goes from i to j with the proba
 A chain with transient states is reduced to its closed class, a set of states that all reach each other and no others.
 """
 
-import math
-
 import numpy as np
 
 from ictd.checks import abbreviated
@@ -39,23 +37,15 @@ def stationary_rows(transition: np.ndarray, name: str, masses: np.ndarray | None
         If a chain has several closed classes, and there are no masses.  The message names the classes.  If an entry
         is too small for a float of 80 bits, or of 64 bits on processors without it.
     """
-    lead, states = transition.shape[:-2], transition.shape[-1]
-    chains, stationary = transition.reshape(-1, states, states), np.empty((math.prod(lead), states))
-    pending = [(0, len(chains))]
-    while pending:
-        first, last = pending.pop()
-        try:
-            stationary[first:last] = _eliminated(chains[first:last])
-        except FloatingPointError:  # In at least one of the chains.
-            middle = (first + last) // 2
-            if first < middle:
-                pending += [(middle, last), (first, middle)]
-            else:
-                place = [int(index) for index in np.unravel_index(first, lead)]
-                given = None if masses is None else masses.reshape(-1, states)[first]
-                stationary[first] = _of_classes(chains[first], f"{name}{place or ''}", given)
+    stationary = np.empty(transition.shape[:-1])
+    try:
+        stationary[:] = _eliminated(transition.reshape(-1, *transition.shape[-2:])).reshape(stationary.shape)
+    except FloatingPointError:  # In at least one of the chains.
+        for place in np.ndindex(transition.shape[:-2]):
+            given = None if masses is None else masses[place]
+            stationary[place] = _of_classes(transition[place], f"{name}{[*place] or ''}", given)
     stationary[stationary < np.finfo(float).tiny] = 0  # Fewer digits than other numbers.
-    return stationary.reshape(transition.shape[:-1])
+    return stationary
 
 
 def _of_classes(transition: np.ndarray, name: str, masses: np.ndarray | None) -> np.ndarray:

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar, overload
 
 import llvmlite.binding
 import numba
@@ -27,18 +26,9 @@ from numba.core.caching import FunctionCache
 logger = logging.getLogger(__name__)
 # Greatest length of a tuple that numba compiles.
 LONGEST = 1000
-Function = TypeVar("Function", bound=Callable)
 
 
-@overload
-def kernel(function: Function) -> Function: ...
-
-
-@overload
-def kernel(*, noalias: bool, inline: bool = False) -> Callable[[Function], Function]: ...
-
-
-def kernel(function=None, *, noalias=False, inline=False):
+def kernel(function: Callable | None = None, *, noalias: bool = False, inline: bool = False) -> Callable:
     """Decorate a function: numba compiles it at its first call, and later processes load the compiled code.
 
     Parameters

@@ -62,9 +62,12 @@ class TaskArrays:
     def __getitem__(self, tasks: slice) -> Self:
         if not isinstance(tasks, slice):
             raise ValueError(f"{abbreviated(tasks)} is no slice of tasks; write [3:4] for task 3.")
-        arrays = {name: field for name, field in vars(self).items() if isinstance(field, np.ndarray)}
-        selected = {name: np.ascontiguousarray(field[tasks]) for name, field in arrays.items()}
-        return self.unchecked(**vars(self) | selected)
+        return self.unchecked(**self._of_arrays(lambda field: np.ascontiguousarray(field[tasks])))
+
+    def _of_arrays(self, function: Callable) -> dict:
+        """The fields, with a function of each array in its place."""
+        fields = vars(self).items()
+        return {name: function(field) if isinstance(field, np.ndarray) else field for name, field in fields}
 
     def _validate(self) -> None:
         """Validate arrays with leading axes "...": one axis of tasks, or none for a single task, which gets one."""
@@ -72,8 +75,7 @@ class TaskArrays:
         if len(lead) > 1 or 0 in lead:
             raise ValueError(f"the arrays have leading axes {lead}; give one axis of tasks, or none for a single task.")
         if not lead:
-            arrays = {name: field for name, field in vars(self).items() if isinstance(field, np.ndarray)}
-            vars(self).update({name: field[None] for name, field in arrays.items()})
+            vars(self).update(self._of_arrays(lambda field: field[None]))
 
 
 @dataclass(frozen=True)
@@ -578,10 +580,8 @@ def sample_tasks(env: Env, states: States, size: Count, rng: np.random.Generator
     return Tasks(*_drawn(env, states, size, rng, options))
 
 
-def _drawn(
-    env: str | Environment, states: int, size: int, rng: np.random.Generator, options: dict, before: int = 0
-) -> tuple:
-    """Transition probabilities and rewards that an environment draws, which has drawn some tasks before."""
+def _drawn(env: str | Environment, states: int, size: int, rng: np.random.Generator, options: dict) -> tuple:
+    """Transition probabilities and rewards that an environment draws."""
     function = env if callable(env) else ENVIRONMENTS[env]
     try:
         drawn = function(states, size, rng, **options)
@@ -595,8 +595,8 @@ def _drawn(
         if isinstance(error, RuntimeError) and not isinstance(error.__cause__, StopIteration):
             raise
         raise ValueError(
-            f"environment {name_of(env)!r} gave {before} tasks, and stopped by {error.__cause__ or error!r} when asked"
-            f" for {size} more; give a function that can draw tasks without end, or ask for fewer."
+            f"environment {name_of(env)!r} stopped by {error.__cause__ or error!r} when asked for {size} more tasks;"
+            " give a function that can draw tasks without end, or ask for fewer."
         ) from error
     if not isinstance(drawn, tuple) or len(drawn) != 2:
         raise ValueError(f"environment {name_of(env)!r} returned {type(drawn).__name__}; return (transition, reward).")
@@ -658,9 +658,9 @@ class TaskDistribution:
         self.features, self.behaviour = features, behaviour
         self.name = name_of(env)
         # A draw finds errors in options and shapes.  Loop stands for a function, which may have few tasks to give.
-        self.env, self.drawn = (lambda *given, **_: loop(*given)) if callable(env) else env, 0
+        self.env = (lambda *given, **_: loop(*given)) if callable(env) else env
         self.dimension = self.sample(1, np.random.default_rng(0)).dimension
-        self.env, self.drawn = env, 0
+        self.env = env
 
     def __repr__(self) -> str:
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
@@ -670,8 +670,7 @@ class TaskDistribution:
     @validate
     def sample(self, size: Count, rng: np.random.Generator) -> Tasks:
         """Draw ``size`` tasks."""
-        transition, reward = _drawn(self.env, self.states, size, rng, self.options, self.drawn)
-        self.drawn += size
+        transition, reward = _drawn(self.env, self.states, size, rng, self.options)
         features, behaviour = self.features, self.behaviour
         if isinstance(features, int):
             features = rng.normal(0, 1 / np.sqrt(features), (size, self.states, features))

@@ -107,10 +107,8 @@ def columns_of(
 def _joined(*matrices: np.ndarray, axis: int) -> np.ndarray:
     """Concatenate matrices along axis -2 or -1 to a contiguous array; their leading axes broadcast."""
     lead = np.broadcast_shapes(*(matrix.shape[:-2] for matrix in matrices))
-    shape = [*lead, *matrices[0].shape[-2:]]
-    shape[axis] = sum(matrix.shape[axis] for matrix in matrices)
     parts = [np.broadcast_to(matrix, lead + matrix.shape[-2:]) for matrix in matrices]
-    return np.concatenate(parts, axis=axis, out=np.empty(shape))
+    return np.ascontiguousarray(np.concatenate(parts, axis=axis))
 
 
 def state_features(n: int | None, features: np.ndarray | None) -> np.ndarray:

@@ -15,7 +15,7 @@ from ictd.algorithms import ALGORITHMS, Targets
 from ictd.checks import Count, Discount, abbreviated, instance, validate, validate_fields, validated
 from ictd.context import Context
 from ictd.mrp import TaskArrays, TaskDistribution, Tasks
-from ictd.prompt import enumerated_columns
+from ictd.prompt import columns_of, enumerated_columns, features_of
 from ictd.rng import generator
 from ictd.sampling import (
     BatchStatistics,
@@ -140,12 +140,13 @@ class Steps(TaskArrays):
         """
         padding = np.arange(self.lengths.max()) >= self.lengths[:, None]
         states, next_states = (array[:, : padding.shape[1]] for array in (self.states, self.next_states))
-        features = np.eye(tasks.states)[None] if tasks.features is None else tasks.features
-        features = np.pad(features, [(0, 0), (0, 1), (0, 0)])  # Zeros after the end of an episode.
         rewards = np.take_along_axis(tasks.reward, states, axis=1)
-        phi, phi_next = (np.take_along_axis(features, array[..., None], axis=1) for array in (states, next_states))
-        columns = np.concatenate([phi, discount * phi_next, rewards[..., None]], axis=-1)
-        return np.where(padding[..., None], 0.0, columns).mT, padding
+        # The end of an episode is the state n, with the features 0.
+        following = np.minimum(next_states, tasks.states - 1)
+        phi, phi_next = (features_of(array, tasks.features, tasks.states) for array in (states, following))
+        goes_on = discount * (next_states < tasks.states)
+        columns = columns_of(phi, goes_on[..., None] * phi_next, rewards)
+        return np.where(padding[:, None], 0.0, columns), padding
 
 
 def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator) -> Context:

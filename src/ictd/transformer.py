@@ -243,14 +243,6 @@ class Model:
     discount: UpToOne
     scaled: Flag = True
 
-    def __len__(self) -> int:
-        return len(self.weights.u) if self.weights.u.ndim > 1 else 1
-
-    def __repr__(self) -> str:
-        *seeds, _ = self.weights.u.shape
-        several = f"{' x '.join(map(str, seeds))} models, " if seeds else ""
-        return f"Model({several}d={self.weights.dimension}, depth={self.depth}, discount={self.discount})"
-
     def __getitem__(self, index) -> "Model":
         """Select models by an index of the leading axes of the weights."""
         if self.weights.u.ndim == 1:

@@ -60,15 +60,11 @@ def cosine_to_theta_td(weights: Weights) -> np.ndarray:
     return cosine(weights.A, theta_td(weights.dimension).A)
 
 
-def theta_coefficient(A: np.ndarray) -> np.ndarray:
-    """Coefficient (...) of theta^TD in A (..., 2n, 2n), by projection."""
-    pattern = theta_td(A.shape[-1] // 2).A
-    return (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
-
-
 def residual(A: np.ndarray) -> np.ndarray:
     """A (..., 2n, 2n) minus its projection on theta^TD, which the paper calls noise."""
-    return A - theta_coefficient(A)[..., None, None] * theta_td(A.shape[-1] // 2).A
+    pattern = theta_td(A.shape[-1] // 2).A
+    coefficient = (A * pattern).sum(axis=(-2, -1)) / (pattern**2).sum()
+    return A - coefficient[..., None, None] * pattern
 
 
 def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:

@@ -38,13 +38,8 @@ def pair_context(counts: np.ndarray, reward: np.ndarray, policy: np.ndarray) -> 
     rewards = reward.reshape(len(counts), -1)  # (N, d)
     D = pair_transitions(shares, policy)
     # The next features after (s, a, s') are zero except on the pairs of s', so E has one block for each state.
-    size, states, actions = policy.shape
     arrivals = np.einsum("nsaj->nj", shares)
-    E = np.zeros((size, states, actions, states, actions))
-    state = np.arange(states)
-    blocks = arrivals[:, :, None, None] * policy[:, :, :, None] * policy[:, :, None, :]  # (N, S, A, A)
-    E[:, state, :, state] = blocks.swapaxes(0, 1)
-    E = E.reshape(D.shape)
+    E = np.einsum("nj,nja,njb,jk->njakb", arrivals, policy, policy, np.eye(policy.shape[1])).reshape(D.shape)
     b, d = (visits * rewards)[..., None], np.vecmat(rewards, D)[..., None]
     square = (visits * rewards**2).sum(axis=-1)[..., None, None]
     G = np.block([[diagonal(visits), D, b], [D.mT, E, d], [b.mT, d.mT, square]])

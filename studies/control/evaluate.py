@@ -1,6 +1,5 @@
 """Policy iteration on batches of transitions of the uniform policy, with all critics, in one place."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,35 +13,27 @@ from studies.control.critics import Critic, iterate, lstd, observed_rewards, smo
 from studies.control.processes import Place, Processes, draw_processes, pair_paths, transition_counts, uniform
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """How critics are compared, the settings ``evaluation``.
-
-    Parameters
-    ----------
-    iterations : int, number K of evaluations and improvements
-    test_processes : int, number N of unseen processes on which critics are compared
-    tuning_processes : int, number of other processes, on which parameters are chosen
-    context_lengths : list of M ints, numbers of transitions in a batch
-    ridges, pseudo_counts, step_sizes : dict, grids of LSTD, of the smoothed model and of theta^TD
-        Arguments of ``ictd.statistics.log_spaced``.
-    updates : int, number of updates of theta^TD
-    """
-
-    iterations: int
-    test_processes: int
-    tuning_processes: int
-    context_lengths: list[int]
-    ridges: dict
-    pseudo_counts: dict
-    step_sizes: dict
-    updates: int
-
-
-def main(place: dict, evaluation: dict, runs: list[Path], output: Path) -> None:
+def main(
+    place: dict,
+    iterations: int,
+    test_processes: int,
+    tuning_processes: int,
+    context_lengths: list[int],
+    ridges: dict,
+    pseudo_counts: dict,
+    step_sizes: dict,
+    updates: int,
+    runs: list[Path],
+    output: Path,
+) -> None:
     """Write the mean values of the policies, and the chosen parameters, of each method and seed.
 
-    ``runs`` are files of pretrained weights.  Arrays with a row for each method and seed:
+    Critics are compared after K ``iterations`` of evaluation and improvement on N ``test_processes``, with each of M
+    ``context_lengths``, numbers of transitions in a batch.  Parameters are chosen on other processes, from grids of
+    LSTD, of the smoothed model and of theta^TD with a number of ``updates``; a grid has the arguments of
+    ``ictd.statistics.log_spaced``.  ``runs`` are files of pretrained weights.
+
+    Arrays with a row for each method and seed:
 
     - method, seed : (R,) arrays; baselines have the seed 0 only
     - parameter : (R, M) array, for each number of transitions
@@ -50,31 +41,34 @@ def main(place: dict, evaluation: dict, runs: list[Path], output: Path) -> None:
 
     ``optimal`` (N,) has the mean values of optimal policies.
     """
-    place, setup = Place(**place), Evaluation(**evaluation)
-    test = draw_batches(place, setup.test_processes, setup.context_lengths, "test")
-    tuning = draw_batches(place, setup.tuning_processes, setup.context_lengths, "tuning")
-    rows = []
+    place = Place(**place)
+    test = draw_batches(place, test_processes, context_lengths, "test")
+    tuning = draw_batches(place, tuning_processes, context_lengths, "tuning")
+    numbers, rows = log_spaced(**pseudo_counts), []
 
     def add(method: str, critics: dict[float, Critic], parameters: np.ndarray, seed: int = 0) -> None:
         chosen = [critics[parameter] for parameter in parameters]
-        values = mean_values(chosen, test, place.discount, setup.iterations)
+        values = mean_values(chosen, test, place.discount, iterations)
         rows.append({"method": method, "seed": seed, "parameter": parameters, "mean_value": values})
 
     def tuned(critics: dict[float, Critic]) -> np.ndarray:
-        return best_parameters(critics, tuning, place.discount, setup.iterations)
+        return best_parameters(critics, tuning, place.discount, iterations)
 
-    for method, critics in baselines(setup).items():
+    baselines = {
+        "lspi": {ridge: partial(lstd, ridge=ridge) for ridge in log_spaced(**ridges)},
+        "smoothed": {number: partial(smoothed_model, pseudo_counts=number) for number in numbers},
+        "theta_td": {size: partial(theta_td, step_size=size, updates=updates) for size in log_spaced(**step_sizes)},
+        "rewards": {0.0: observed_rewards},
+    }
+    for method, critics in baselines.items():
         add(method, critics, tuned(critics))
-    untuned = np.zeros(len(setup.context_lengths))
+    untuned = np.zeros(len(context_lengths))
     for path in runs:
         depth, u, A = load_arrays(path, "depth", "u", "A")
         best = None
         for seed, weights in enumerate(map(Weights, u, A)):
             pretrained = partial(transformer, weights=weights, depth=int(depth))
-            grouped = {
-                number: partial(pretrained, grouped=True, pseudo_counts=number)
-                for number in [0.0, *log_spaced(**setup.pseudo_counts)]
-            }
+            grouped = {number: partial(pretrained, grouped=True, pseudo_counts=number) for number in [0.0, *numbers]}
             add(path.stem, {0.0: pretrained}, untuned, seed)
             add(f"{path.stem} grouped", grouped, untuned, seed)
             # All seeds have the number of pseudo-counts that is best for the first.
@@ -82,7 +76,7 @@ def main(place: dict, evaluation: dict, runs: list[Path], output: Path) -> None:
             add(f"{path.stem} grouped pseudo_counts", grouped, best, seed)
     arrays = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     optimal = test.processes.mean_value(test.processes.optimal(place.discount), place.discount)
-    save_arrays(output, **arrays, context_lengths=np.array(setup.context_lengths), optimal=optimal)
+    save_arrays(output, **arrays, context_lengths=np.array(context_lengths), optimal=optimal)
 
 
 class Batches(NamedTuple):
@@ -99,18 +93,6 @@ def draw_batches(place: Place, size: int, context_lengths: list[int], purpose: s
     paths = pair_paths(processes, uniform(processes.reward.shape), 1, max(context_lengths), rng)[:, 0]
     counts = [transition_counts(paths, length, place.states, place.actions) for length in context_lengths]
     return Batches(processes, counts)
-
-
-def baselines(setup: Evaluation) -> dict[str, dict[float, Critic]]:
-    """Critics of each baseline, by the value of the tuned parameter."""
-    numbers = log_spaced(**setup.pseudo_counts)
-    step_sizes = log_spaced(**setup.step_sizes)
-    return {
-        "lspi": {ridge: partial(lstd, ridge=ridge) for ridge in log_spaced(**setup.ridges)},
-        "smoothed": {number: partial(smoothed_model, pseudo_counts=number) for number in numbers},
-        "theta_td": {size: partial(theta_td, step_size=size, updates=setup.updates) for size in step_sizes},
-        "rewards": {0.0: observed_rewards},
-    }
 
 
 def best_parameters(critics: dict[float, Critic], tuning: Batches, discount: float, iterations: int) -> np.ndarray:

@@ -9,9 +9,9 @@ import numpy as np
 from ictd.context import Context
 from ictd.engine import Engine
 from ictd.pretraining import pretrain_runs
-from ictd.sampling import BatchStatistics
-from ictd.storage import save_arrays
-from ictd.transformer import initial_weights
+from ictd.sampling import BatchStatistics, visits_of
+from ictd.storage import save_arrays, stacked
+from ictd.transformer import Weights, initial_weights
 from studies.control.critics import pair_context
 from studies.control.processes import (
     Place,
@@ -22,8 +22,6 @@ from studies.control.processes import (
     pair_transitions,
     transition_counts,
 )
-
-PROMPTS = ("transitions", "grouped", "enumerated")
 
 
 @dataclass(frozen=True)
@@ -57,25 +55,19 @@ class Variant:
     rollout: int
     clip: float
 
-    def __post_init__(self):
-        for name, choices in (("algo", ("td", "mc")), ("prompts", PROMPTS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose from {', '.join(choices)}.")
-
 
 def main(variant: dict, place: dict, seeds: int, learning_rate: float, initial_gain: float, output: Path) -> None:
     """Write the weights ``u`` and ``A`` of all seeds of a variant, NaN after a divergence, and its ``depth``."""
     variant = Variant(**variant | {"place": Place(**place)})
     place = variant.place
-    u, A = [], []
-    for seed in range(seeds):
+
+    def pretrained(seed: int) -> Weights:
         start = initial_weights(place.states * place.actions, initial_gain, place.generator(seed, "weights"))
         engine = Engine(start, variant.algo, variant.depth, place.discount, learning_rate, clip=variant.clip)
         draw = training_data(variant, place.generator(seed, "tasks"))
-        (weights,) = pretrain_runs([engine], lambda size, _, draw=draw: [draw(size)], variant.tasks)
-        u.append(weights.u)
-        A.append(weights.A)
-    save_arrays(output, depth=variant.depth, u=np.stack(u), A=np.stack(A))
+        return pretrain_runs([engine], lambda size, _: [draw(size)], variant.tasks)[0]
+
+    save_arrays(output, depth=variant.depth, **stacked(map(pretrained, range(seeds)), seeds))
 
 
 def training_data(variant: Variant, rng: np.random.Generator) -> Callable[[int], tuple]:
@@ -126,9 +118,6 @@ def batch_statistics(paths: np.ndarray, reward: np.ndarray, discount: float) -> 
         returns[block] = rewards @ powers
     start = np.arange(size)[:, None] * pairs + paths[..., 0]
     transition = start * pairs + paths[..., 1]
-    visits = np.bincount(start.ravel(), minlength=size * pairs)
-    transitions = np.bincount(transition.ravel(), minlength=size * pairs**2)
-    return_sums = np.bincount(start.ravel(), returns.ravel(), size * pairs)
-    return BatchStatistics(
-        visits.reshape(size, pairs), transitions.reshape(size, pairs, pairs), return_sums.reshape(size, pairs)
-    )
+    transitions = np.bincount(transition.ravel(), minlength=size * pairs**2).reshape(size, pairs, pairs)
+    return_sums = np.bincount(start.ravel(), returns.ravel(), size * pairs).reshape(reward.shape)
+    return BatchStatistics(visits_of(transitions), transitions, return_sums)

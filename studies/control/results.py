@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import variants
 from ictd.report.claim import Trials
+from ictd.report.figures.style import COLOURS, NAMES, WIDTH, label_ends, legend
 from ictd.report.part import claim, figure, numbers, table
 from ictd.statistics import bootstrap
 from ictd.storage import load_named
@@ -95,7 +97,7 @@ def decided(results: Results, name: str, difference: np.ndarray) -> Iterator[tup
     """Settings and trials of a claim, from differences (seeds, M, N), for three numbers of transitions m."""
     for k in results.shown:
         samples = difference[:, k]
-        yield (name, f"m = {results.lengths[k]}"), Trials(samples.mean(axis=0), samples.mean(axis=1))
+        yield (name, f"m = {results.lengths[k]}"), Trials(samples.mean(axis=0)), samples.mean(axis=1)
 
 
 def minus_baseline(results: Results, names: list[str], baseline: str, prompts: str = "") -> Iterator[tuple]:
@@ -278,10 +280,6 @@ def critics(results):
     "pseudo-counts" the Transformer with grouped prompts and pseudo-counts.  Right: the Transformer's share, by the
     number of layers.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, NAMES, WIDTH, label_ends, legend
-
     made, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4))
 
     def draw(axes, x, samples, label, color, ls="-"):

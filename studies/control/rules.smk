@@ -37,7 +37,7 @@ use rule step as control_evaluate with:
         ],
         options=step(
             "studies.control.evaluate",
-            CONTROL,
+            CONTROL["evaluation"],
             place=lambda wildcards: CONTROL_PLACES[wildcards.place],
         ),
     output:

@@ -43,11 +43,11 @@ def main(
     drift: Path,
 ) -> None:
     """Write the largest deviations of each setting as tables."""
-    rows = [
-        {"algo": algo, "env": env, "states": n, "engine": engine} | deviations(algo, env, n, engine)
+    parts = [
+        long_table({}, deviations(algo, env, n, engine), algo=algo, env=env, states=n, engine=engine)
         for algo, env, n, engine in itertools.product(ALGOS, chains, states, ENGINES)
     ]
-    save_table(equivariance, {name: [row[name] for row in rows] for name in rows[0]})
+    save_table(equivariance, *parts)
     parts = [
         drifts(env, states[0], depth, discount, step_size, tasks)
         for env, depth, discount, step_size in itertools.product(chains, depths, discounts, step_sizes)
@@ -64,29 +64,33 @@ def deviations(algo: str, env: str, states: int, engine: str, depth: int = 6, up
     order = np.roll(np.arange(states), 1)
     both = np.concatenate([order, states + order])
 
-    def moved(weights: Weights) -> Weights:
-        return Weights(weights.u[both], weights.A[np.ix_(both, both)])
+    def permuted(array: np.ndarray) -> np.ndarray:
+        for axis in range(1, array.ndim):
+            array = array.take(order, axis)
+        return array
 
-    def results(tasks: Tasks, batches: BatchStatistics, start: Weights) -> tuple[np.ndarray, Weights]:
-        values = Model(start, depth, discount).values(Context.enumerated(tasks.transition, tasks.reward))
-        history = pretrain_history(tasks, batches, algo, depth, discount, 0.001, start, engine)
-        return values, history.weights[-1]
+    def moved(u: np.ndarray, A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return u[both], A[np.ix_(both, both)]
 
-    values, weights = results(tasks, batches, start)
-    change = Weights(weights.u - start.u, weights.A - start.A)
-    relabelled = Tasks(tasks.transition[:, order][:, :, order], tasks.reward[:, order])
-    counts = batches.visits[:, order], batches.transitions[:, order][:, :, order], batches.return_sums[:, order]
-    values_moved, weights_moved = results(relabelled, BatchStatistics(*counts), moved(start))
-    negative = BatchStatistics(batches.visits, batches.transitions, -batches.return_sums)
-    odd = results(Tasks(tasks.transition, -tasks.reward), negative, Weights(-start.u, start.A))
-    expected, before = moved(change), moved(start)
+    def results(transition, reward, visits, transitions, return_sums, u, A) -> tuple[np.ndarray, ...]:
+        """Outputs before the updates, and the changes of u and A by them."""
+        tasks, first = Tasks(transition, reward), Weights(u, A)
+        batches = BatchStatistics(visits, transitions, return_sums)
+        values = Model(first, depth, discount).values(Context.enumerated(transition, reward))
+        last = pretrain_history(tasks, batches, algo, depth, discount, 0.001, first, engine).weights[-1]
+        return values, last.u - u, last.A - A
+
+    P, r, (visits, transitions, sums) = tasks.transition, tasks.reward, vars(batches).values()
+    values, u, A = results(P, r, visits, transitions, sums, start.u, start.A)
+    relabelled = results(*map(permuted, (P, r, visits, transitions, sums)), *moved(start.u, start.A))
+    odd = results(P, -r, visits, transitions, -sums, -start.u, start.A)
+    outputs, *changes = map(relative, relabelled, (permuted(values), *moved(u, A)))
+    odd_outputs, *odd_changes = map(relative, odd, (-values, -u, A))
     return {
-        "outputs": relative(values_moved, values[:, order]),
-        "updates": max(
-            relative(weights_moved.u - before.u, expected.u), relative(weights_moved.A - before.A, expected.A)
-        ),
-        "odd_outputs": relative(odd[0], -values),
-        "odd_updates": max(relative(odd[1].u + start.u, -change.u), relative(odd[1].A - start.A, change.A)),
+        "outputs": outputs,
+        "updates": max(changes),
+        "odd_outputs": odd_outputs,
+        "odd_updates": max(odd_changes),
     }
 
 

@@ -13,49 +13,43 @@ matters less for small learning rates.  If only some parts of the weights are av
 With ``label_free`` false, the equation has all entries of A, for tasks whose law depends on labels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from ictd.engine import Engine
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.emergence.symmetry import Gradient, label_mean, no_weights, tasks_of
+from studies.emergence.symmetry import Gradient, label_mean, tasks_of
 
 
 def main(setting: dict, output: Path) -> None:
     """Write A of the equation (K, 2n, 2n) and of runs (S, K, 2n, 2n) after K numbers of updates.
 
-    ``setting`` has the arguments of ``equation`` and ``run``, and the number of ``seeds``.
+    The keys of ``setting`` are those of ``symmetry.equation`` in ``config.yaml``.
     """
-    setting = dict(setting)
-    of_runs = {"initial_gain": setting.pop("initial_gain")}
-    seeds = setting.pop("seeds")
-    of_equation = {key: setting.pop(key) for key in ("label_free", "copies", "averaged")}
-    runs = np.stack([run(**setting, **of_runs, seed=seed) for seed in range(seeds)])
-    save_arrays(output, equation=equation(**setting, **of_equation), runs=runs)
+    runs = np.stack([run(setting, seed) for seed in range(setting["seeds"])])
+    save_arrays(output, equation=equation(setting), runs=runs)
 
 
-def equation(
-    algo, env, states, depth, discount, optimizer, learning_rate, batch_size, snapshots, label_free, copies, averaged
-):
+def equation(setting: dict) -> np.ndarray:
     """A (K, 2n, 2n) of the equation from A = 0, after each of the numbers of updates ``snapshots``.
 
     ``averaged`` has the parts of the weights of copies that are replaced by their mean: "u", and of A "eight", the mean
     over labels, and "outside", the rest.  The equation averages all.
     """
-    wide = 2 * states
-    updates = [update(states, algo, depth, discount, optimizer, learning_rate) for _ in range(copies)]
-    drawn = tasks_of(env, states, algo, discount, copies * snapshots[-1], 2**32, batch_size)
+    wide, copies, averaged = 2 * setting["states"], setting["copies"], setting["averaged"]
+    snapshots = setting["snapshots"]
+    updates = [update(setting) for _ in range(copies)]
+    drawn = tasks_in(setting, copies, 2**32)
     parameters, kept = np.zeros((copies, wide + wide**2)), []
     for count in range(1, snapshots[-1] + 1):
         for i, updated in enumerate(updates):
             parameters[i] = updated(parameters[i], next(drawn))
         A = parameters[:, wide:].reshape(copies, wide, wide)
         mean = A.mean(axis=0)
-        mean = label_mean(mean) if label_free else mean
+        mean = label_mean(mean) if setting["label_free"] else mean
         if count in snapshots:
             kept.append(mean)
         deviations = np.zeros_like(A)
@@ -69,31 +63,41 @@ def equation(
     return np.stack(kept)
 
 
-def run(
-    algo, env, states, depth, discount, optimizer, learning_rate, batch_size, snapshots, initial_gain, seed
-) -> np.ndarray:
+def run(setting: dict, seed: int) -> np.ndarray:
     """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or of the same run with plain gradients."""
-    start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
-    updated = update(states, algo, depth, discount, optimizer, learning_rate)
+    states = setting["states"]
+    start = initial_weights(states, setting["initial_gain"], generator(seed, setting["env"], states, "weights"))
+    updated = update(setting)
     parameter, kept = np.concatenate([start.u, start.A.ravel()]), []
-    for count, task in enumerate(tasks_of(env, states, algo, discount, snapshots[-1], seed, batch_size), 1):
+    for count, task in enumerate(tasks_in(setting, 1, seed), 1):
         parameter = updated(parameter, task)
-        if count in snapshots:
+        if count in setting["snapshots"]:
             kept.append(parameter[2 * states :].reshape(2 * states, -1))
     return np.stack(kept)
 
 
-def update(states, algo, depth, discount, optimizer, learning_rate) -> Callable:
+def tasks_in(setting: dict, copies: int, seed: int) -> Iterator[tuple]:
+    """Draw the tasks of all updates of copies of a run."""
+    env, states, algo, discount = (setting[key] for key in ("env", "states", "algo", "discount"))
+    return tasks_of(env, states, algo, discount, copies * setting["snapshots"][-1], seed, setting["batch_size"])
+
+
+def update(setting: dict) -> Callable:
     """A function that makes one update of parameters u, A (2n + 4n^2,) on a task, with moments of its own."""
-    gradient = Gradient(states, algo, depth, discount)
-    engine, estimates = Engine(no_weights(states), algo, depth, discount, learning_rate), np.empty((1, states))
+    learning_rate = setting["learning_rate"]
+    gradient = Gradient(*(setting[key] for key in ("states", "algo", "depth", "discount")))
 
     def plain(parameter: np.ndarray, task: tuple) -> np.ndarray:
         return parameter - learning_rate * gradient(parameter, task)
 
+    if setting["optimizer"] == "sgd":
+        return plain
+    engine = gradient.engine
+    engine.learning_rate = learning_rate
+
     def adam(parameter: np.ndarray, task: tuple) -> np.ndarray:
         engine.parameter[:] = parameter
-        engine.steps += engine.train_block(task[0], None, task[1:], estimates)
+        engine.steps += engine.train_block(task[0], None, task[1:], gradient.estimates)
         return engine.parameter.copy()
 
-    return adam if optimizer == "adam" else plain
+    return adam

@@ -9,7 +9,7 @@ import numpy as np
 
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
-from ictd.storage import save_table
+from ictd.storage import long_table, save_table
 from ictd.transformer import Weights, initial_weights, preconditioned_td
 from ictd.weight_measures import share_outside, shortest_identifiable, unidentifiable_direction
 from studies.emergence.best_numbers import best_numbers
@@ -63,22 +63,15 @@ def main(
         ends = [descend(objective, z, tolerance, most_steps, LEAST_MSVE) for z in first]
         for start, (end, point) in enumerate(zip(ends, points(objective, ends, tolerance), strict=True)):
             A = shortest_identifiable(at(end.z, directions).A, discount)
-            rows.append(
-                {
-                    "env": env,
-                    "states": states,
-                    "depth": depth,
-                    "set": name,
-                    "start": start,
-                    "msve": end.msve,
-                    "test_msve": (test.residuals(end.z) ** 2).sum(),
-                    "gradient_norm": end.gradient_norm,
-                    "steps": end.steps,
-                    "outside": max(share_outside(A), 0.0),
-                    **point,
-                }
-            )
-    save_table(output, {name: [row[name] for row in rows] for name in rows[0]})
+            found = {
+                "msve": end.msve,
+                "test_msve": (test.residuals(end.z) ** 2).sum(),
+                "gradient_norm": end.gradient_norm,
+                "steps": end.steps,
+                "outside": max(share_outside(A), 0.0),
+            }
+            rows.append(long_table({}, found | point, env=env, states=states, depth=depth, set=name, start=start))
+    save_table(output, *rows)
 
 
 def sets(states: int, discount: float) -> dict[str, Weights]:

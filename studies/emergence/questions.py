@@ -15,7 +15,7 @@ from ictd.evaluation import draw_unseen_tasks
 from ictd.mrp import TaskDistribution, Tasks, msve, sample_tasks, value_function
 from ictd.pretraining import pretrain
 from ictd.rng import generator
-from ictd.storage import long_table, save_table
+from ictd.storage import long_table, save_table, stacked
 from ictd.transformer import Weights, initial_weights
 from studies.emergence.symmetry import constant_factor, tasks_of
 
@@ -48,9 +48,9 @@ def main(
     ``depths``.
     """
     parts = [
-        number_of_tasks(env, *setting, discount, count, seeds, updates, test_tasks)
-        for setting in itertools.product(count_states, count_depths)
-        for count in counts
+        number_of_tasks(env, *setting, discount, seed, updates, test_tasks)
+        for setting in itertools.product(count_states, count_depths, counts)
+        for seed in range(seeds)
     ]
     save_table(diversity, *parts)
     ways = {
@@ -64,7 +64,7 @@ def main(
     for name, (between_depths, between_discounts) in ways.items():
         setting = env, states, between_depths, between_discounts, updates
         runs = [random_settings(*setting, seed) for seed in range(seeds)]
-        weights = Weights(np.stack([run.u for run in runs]), np.stack([run.A for run in runs]))
+        weights = Weights(**stacked(runs, seeds))
         for layers, gamma in tests:
             data = draw_unseen_tasks(0, states, test_tasks, 1, gamma, env, STREAM)
             columns = summary(enumerated_errors(weights, data.tasks, gamma, layers))
@@ -76,20 +76,15 @@ def main(
     save_table(ranges, *parts)
 
 
-def number_of_tasks(env, states, depth, discount, count, seeds, updates, test_tasks) -> dict:
+def number_of_tasks(env, states, depth, count, discount, seed, updates, test_tasks) -> dict:
     """Errors on unseen tasks and on the ``count`` tasks of pretraining; 0 means that each update has a new task."""
     unseen = draw_unseen_tasks(0, states, test_tasks, 1, discount, env, STREAM).tasks
-    columns = {"mean": [], "median": [], "seen": []}
-    for seed in range(seeds):
-        seen = sample_tasks(env, states, count or test_tasks, generator(seed, env, states, STREAM))
-        chains = TaskDistribution(some_of(seen) if count else env, states=states)
-        model = pretrain(chains, depth, discount, updates=updates, seeds=[seed], progress=False)
-        found = summary(enumerated_errors(model.weights, unseen, discount, depth))
-        found["seen"] = enumerated_errors(model.weights, seen, discount, depth).mean(axis=1)
-        for name, values in found.items():
-            columns[name].append(values[0])
-    columns = {name: np.array(column) for name, column in columns.items()}
-    return long_table({"seed": np.arange(seeds)}, columns, env=env, states=states, depth=depth, tasks=count)
+    seen = sample_tasks(env, states, count or test_tasks, generator(seed, env, states, STREAM))
+    chains = TaskDistribution(some_of(seen) if count else env, states=states)
+    model = pretrain(chains, depth, discount, updates=updates, seeds=[seed], progress=False)
+    columns = summary(enumerated_errors(model.weights, unseen, discount, depth))
+    columns["seen"] = enumerated_errors(model.weights, seen, discount, depth).mean(axis=1)
+    return long_table({"seed": [seed]}, columns, env=env, states=states, depth=depth, tasks=count)
 
 
 def some_of(tasks: Tasks):
@@ -119,12 +114,16 @@ def random_settings(env, states, depths, discounts, updates, seed) -> Weights:
 def enumerated_errors(weights: Weights, tasks: Tasks, discount: float, depth: int) -> np.ndarray:
     """MSVE (S, tasks) of S runs on enumerated prompts, infinite if it overflows."""
     value = value_function(tasks.transition, tasks.reward, discount)
-    G = Context.enumerated(tasks.transition, tasks.reward).gram_matrix(discount)
-    repeated = np.tile(G, (len(weights.u), 1, 1))
+    context = Context.enumerated(tasks.transition, tasks.reward)
     with np.errstate(all="ignore"):
-        estimate = compiled_estimates(weights, repeated, depth).reshape(len(weights.u), *value.shape)
-        found = msve(tasks.stationary, value, estimate)
+        found = msve(tasks.stationary, value, estimates_of_runs(weights, context, discount, depth))
     return np.where(np.isnan(found), np.inf, found)
+
+
+def estimates_of_runs(weights: Weights, context: Context, discount: float, depth: int) -> np.ndarray:
+    """Estimates (S, N, n) of S runs on the same N contexts."""
+    G = np.tile(context.gram_matrix(discount), (len(weights.u), 1, 1))
+    return compiled_estimates(weights, G, depth).reshape(len(weights.u), -1, weights.dimension)
 
 
 def summary(errors: np.ndarray) -> dict[str, np.ndarray]:

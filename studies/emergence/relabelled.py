@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 
 from ictd.context import Context
-from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks
 from ictd.mrp import TaskDistribution
 from ictd.pretraining import pretrain
@@ -13,6 +12,8 @@ from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from ictd.weight_measures import shortest_identifiable
+from studies.emergence.few_numbers import without_u
+from studies.emergence.questions import estimates_of_runs
 from studies.emergence.symmetry import family_part
 
 
@@ -55,29 +56,22 @@ def main(
     )
     A = np.stack([run.A for run in runs])
     family = family_part(shortest_identifiable(A, discount))
-    in_family = [Weights(np.zeros(part.shape[:-1]), part) for part in family]
     constants, constants_family = (
         np.stack([error_of_constants(*pair, depth) for pair in zip(weights, tested, strict=True)])
-        for weights in (runs, in_family)
+        for weights in (runs, map(without_u, family))
     )
     save_arrays(output, A=A, mean=mean, median=median, constants=constants, constants_family=constants_family)
 
 
 def error_of_constants(weights: Weights, data: UnseenTasks, depth: int) -> np.ndarray:
     """Mean relative error (S,) over tasks and states, on enumerated prompts, if each reward is one."""
-    P = data.tasks.transition
-    G = Context.enumerated(P, np.ones(P.shape[:-1])).gram_matrix(data.discount)
-    estimates = compiled_estimates(weights, np.tile(G, (len(weights.u), 1, 1)), depth)
-    return np.abs((1 - data.discount) * estimates - 1).reshape(len(weights.u), -1).mean(axis=1)
+    context = Context.enumerated(data.tasks.transition, np.ones_like(data.value))
+    estimates = estimates_of_runs(weights, context, data.discount, depth)
+    return np.abs((1 - data.discount) * estimates - 1).reshape(len(estimates), -1).mean(axis=1)
 
 
 def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int) -> np.ndarray:
     """MSVE (formats, S, tasks) of S runs."""
     contexts = [data.context(length) for length in lengths]
     contexts += [context.grouped() for context in contexts[1:]]
-    found = []
-    for context in contexts:
-        G = np.tile(context.gram_matrix(data.discount), (len(weights.u), 1, 1))
-        estimates = compiled_estimates(weights, G, depth).reshape(len(weights.u), *data.value.shape)
-        found.append(data.error(estimates))
-    return np.stack(found)
+    return np.stack([data.error(estimates_of_runs(weights, context, data.discount, depth)) for context in contexts])

@@ -5,11 +5,13 @@ Intervals are 95% bootstrap intervals of means over trials: seeds, or groups of 
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import CELL, Cell, cells
+from ictd.pipeline.grid import CELL, Cell, cells, main_setting
 from ictd.report.claim import Trials
+from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, env_name, legend
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from studies.emergence import symmetry_results
@@ -33,8 +35,7 @@ def load(folder: Path, settings: dict) -> dict:
         name: pd.concat([load_table(folder / name / f"{part}.csv") for part in parts], ignore_index=True)
         for name, parts in files.items()
     }
-    main = {"env": paper["envs"][0], "states": paper["states"][0], "depth": paper["depths"][0]}
-    results = tables | {"main": main} | symmetry_results.load(folder, settings)
+    results = tables | {"main": main_setting(paper)} | symmetry_results.load(folder, settings)
     parts = [shares_of(cell, results["runs"][str(cell)], paper["discount"]) for cell in cells(paper)]
     return results | {"shares": pd.concat(parts, ignore_index=True)}
 
@@ -85,10 +86,6 @@ def parts(results):
     Shares of a step size, of β11', and of the rest in the part of the weights that acts on TD errors, as means over
     trials, for each algorithm, environment, number of states n and number of layers L.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, LINES, WIDTH, env_name, legend
-
     means = results["shares"].groupby(CELL, sort=False)[["family_1", "family_2"]].mean()
     names = [f"{algo.upper()}, {env_name(env)}, $n={n}$, $L={depth}$" for algo, env, n, depth in means.index]
     ends = {
@@ -208,10 +205,6 @@ def minima(results):
     The lowest MSVE found in five sets of weights, on other tasks, against the number of layers, and the MSVE of weights
     pretrained by TD, as mean over trials; main environment, and the first number of states of the table of minimisers.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, LINES, NAMES, WIDTH, legend
-
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.6))
     best = lowest(results)
     states = best["states"].iloc[0]

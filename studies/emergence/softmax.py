@@ -28,7 +28,7 @@ from ictd.training_data import EnumeratedPrompts, SampledPrompts, training_block
 from ictd.transformer import preconditioned_td
 from studies.emergence.few_numbers import basis, share
 from studies.emergence.questions import STREAM, summary
-from studies.emergence.symmetry import Gradient
+from studies.emergence.symmetry import Gradient, one_by_one
 
 # Centre and half width of the first grid of alpha and c in the search for the best temperature, and the number of
 # grids, each of half the width.
@@ -71,12 +71,6 @@ def temperature(scores: np.ndarray) -> float:
     """Mean score of a state's own column minus that of the others, for scores (n, n)."""
     own = np.trace(scores) / len(scores)
     return own - (scores.sum() - np.trace(scores)) / (scores.size - len(scores))
-
-
-def two_numbers(temperature: float, step: float, states: int) -> tuple[float, float]:
-    """alpha and beta of softmax attention with the score tau and step c."""
-    total = np.exp(temperature) + states - 1
-    return step * (np.exp(temperature) - 1) / total, step / total
 
 
 def attend(scores: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -124,9 +118,7 @@ def attention_weights(step: float, attention: np.ndarray) -> np.ndarray:
     return preconditioned_td(np.concatenate([K, np.zeros_like(K)]))
 
 
-def pretrain_scores(
-    env, states, depth, discount, updates, seed, length=0, learning_rate=0.001
-) -> tuple[float, np.ndarray]:
+def pretrain_scores(env, states, depth, discount, updates, seed, length) -> tuple[float, np.ndarray]:
     """Pretrain step and scores (n, n) by Algorithm 1, on prompts of one length, or on enumerated ones for length 0."""
     rng = generator(seed, env, states, "scores")
     numbers = np.concatenate([[0.1], rng.normal(0, 0.1, states**2)])
@@ -136,14 +128,11 @@ def pretrain_scores(
     parameter = np.zeros(2 * states + 4 * states**2)
     for block in training_blocks(chains, prompts, "td", discount, updates, seed, 64, 1):
         shares, P = columns_of(block.contexts)
-        batches = block.batches
-        arrays = P, block.tasks.reward, batches.visits, batches.transitions, batches.return_sums
-        for i in range(len(P)):
+        for columns, task in zip(shares, one_by_one(P, block), strict=True):
             update += 1
-            parameter[2 * states :] = attention_weights(numbers[0], attend(scores_of(numbers), shares[i])).ravel()
-            found = gradient(parameter, tuple(array[i : i + 1] for array in arrays))[2 * states :]
-            found = slopes(numbers, shares[i], found.reshape(2 * states, -1))
-            adam(numbers, found, *moments, learning_rate, update)
+            parameter[2 * states :] = attention_weights(numbers[0], attend(scores_of(numbers), columns)).ravel()
+            found = slopes(numbers, columns, gradient(parameter, task)[2 * states :].reshape(2 * states, -1))
+            adam(numbers, found, *moments, 0.001, update)
     return numbers[0], scores_of(numbers)
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from ictd.engine import BETA_1, Engine
 from ictd.mrp import TaskDistribution, register_environment, relabelled
 from ictd.statistics import Estimate
-from ictd.training_data import EnumeratedPrompts, training_blocks
-from ictd.transformer import Weights, preconditioned_td
+from ictd.training_data import Block, EnumeratedPrompts, training_blocks
+from ictd.transformer import preconditioned_td
 from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable
-from studies.emergence.few_numbers import nearest
+from studies.emergence.few_numbers import nearest, without_u
 
 
 @register_environment("dense_rows")
@@ -94,7 +94,7 @@ def label_mean(A: np.ndarray) -> np.ndarray:
 def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
     """alpha and beta (..., 2) of A (..., 2n, 2n), for attention divided by n."""
     n = A.shape[-1] // 2
-    A = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A
+    A = project_identifiable(without_u(A), discount).A
     G = preconditioner(A)[..., :n, :]
     diagonal = np.trace(G, axis1=-2, axis2=-1) / n
     others = (G.sum(axis=(-2, -1)) - n * diagonal) / (n * (n - 1))
@@ -108,7 +108,7 @@ def constant_factor(A: np.ndarray, discount: float) -> np.ndarray:
     I] and t = a + n b of N [I, I], divided by n.
     """
     n = A.shape[-1] // 2
-    rows = project_identifiable(Weights(np.zeros(A.shape[:-1]), A), discount).A[..., :n, :].sum(axis=-2) / n
+    rows = project_identifiable(without_u(A), discount).A[..., :n, :].sum(axis=-2) / n
     return 1 + rows[..., :n].mean(axis=-1) + discount * rows[..., n:].mean(axis=-1)
 
 
@@ -119,7 +119,8 @@ class Gradient:
     """
 
     def __init__(self, states: int, algo: str, depth: int, discount: float):
-        self.engine = Engine(no_weights(states), algo, depth, discount, learning_rate=0.0)
+        start = without_u(np.zeros((2 * states, 2 * states)))
+        self.engine = Engine(start, algo, depth, discount, learning_rate=0.0)
         self.estimates = np.empty((1, states))
 
     def __call__(self, parameter: np.ndarray, task: tuple) -> np.ndarray:
@@ -130,21 +131,20 @@ class Gradient:
         return engine.mean / (1 - BETA_1)
 
 
-def no_weights(states: int) -> Weights:
-    """u = 0 and A = 0."""
-    return Weights(np.zeros(2 * states), np.zeros((2 * states, 2 * states)))
-
-
 def tasks_of(
-    env: str, states: int, algo: str, discount: float, tasks: int, seed: int, batch_size: int = 64, rollout: int = 200
+    env: str, states: int, algo: str, discount: float, tasks: int, seed: int, batch_size: int = 64
 ) -> Iterator[tuple]:
     """Draw the tasks of a run of ``ictd.pretrain`` one by one: transition, reward, visits, transitions, return sums.
 
     Each array has a leading axis of one task.
     """
     chains = TaskDistribution(env, states=states)
-    for block in training_blocks(chains, EnumeratedPrompts(), algo, discount, tasks, seed, batch_size, rollout):
-        batches = block.batches
-        arrays = block.tasks.transition, block.tasks.reward, batches.visits, batches.transitions, batches.return_sums
-        for i in range(len(block.tasks)):
-            yield tuple(array[i : i + 1] for array in arrays)
+    for block in training_blocks(chains, EnumeratedPrompts(), algo, discount, tasks, seed, batch_size, 200):
+        yield from one_by_one(block.tasks.transition, block)
+
+
+def one_by_one(transition: np.ndarray, block: Block) -> Iterator[tuple]:
+    """The tasks of a block, one by one, with transitions (N, n, n) for their prompts."""
+    arrays = transition, block.tasks.reward, *vars(block.batches).values()
+    for i in range(len(transition)):
+        yield tuple(array[i : i + 1] for array in arrays)

@@ -3,13 +3,16 @@
 from functools import partial
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import cells, variants
+from ictd.pipeline.grid import Cell, cells, main_setting, variants
 from ictd.report.claim import Trials
+from ictd.report.figures.style import LINES, WIDTH
+from ictd.report.figures.weight_maps import MAP
 from ictd.report.part import claim, figure, numbers, table
-from ictd.report.tables import rows_with
+from ictd.report.tables import load_table, rows_with
 from ictd.storage import load_named
 from ictd.weight_measures import shortest_identifiable
 from studies.emergence.few_numbers import basis, share
@@ -28,29 +31,26 @@ ARRAYS = "A", "mean", "median", "constants", "constants_family"
 def load(folder: Path, settings: dict) -> dict:
     """Runs on both kinds of tasks by cell, settings and solutions of the equation by name, and tables."""
     own, paper = settings["symmetry"], settings["paper"]
-    main = {key: paper[key][0] for key in ("states", "depths")}
-    others = [
-        f"{algo}-{env}-{main['states']}-{main['depths']}" for env in own["other_chains"] for algo in paper["algos"]
-    ]
-    names = [*map(str, cells(paper)), *others]
+    main = main_setting(paper)
+    others = [Cell(algo, **main | {"env": env}) for env in own["other_chains"] for algo in paper["algos"]]
+    names = [str(cell) for cell in (*cells(paper), *others)]
     kinds = [f"{kind}{paper['envs'][0]}" for kind in ("", "relabelled_")]
     equations = variants(own["equation"], own["equations"])
     for name, setting in equations.items():
-        path = folder / f"equation/{name}.npz"
-        setting |= load_named(path, "equation", "runs")
+        setting |= load_named(folder / f"equation/{name}.npz", "equation", "runs")
     results = {
         "runs": {name: load_named(folder / f"relabelled/{name}.npz", *ARRAYS) for name in names},
         "lengths": own["context_lengths"],
         "discount": paper["discount"],
         "equation": own["equation"],
         "equations": equations,
-        "parts": {name: pd.read_csv(folder / f"parts/{name}.csv") for name in own["parts"]},
+        "parts": {name: load_table(folder / f"parts/{name}.csv") for name in own["parts"]},
         "main_cell": names[0],
     }
-    for name in ("equivariance", "drift"):
-        results[name] = pd.read_csv(folder / f"{name}.csv")
-    for name in ("diversity", "ranges", "softmax"):
-        results[name] = pd.concat([pd.read_csv(folder / f"{name}/{kind}.csv") for kind in kinds], ignore_index=True)
+    files = {name: [name] for name in ("equivariance", "drift")}
+    files |= {name: [f"{name}/{kind}" for kind in kinds] for name in ("diversity", "ranges", "softmax")}
+    for name, parts in files.items():
+        results[name] = pd.concat([load_table(folder / f"{part}.csv") for part in parts], ignore_index=True)
     return results
 
 
@@ -228,8 +228,13 @@ def weights(results):
             row |= {words: shares(A, count, discount, whole=True).mean() for count, words in NAMES.items()}
             row["eight of mean"] = share_of_mean(A, basis(8, n), discount).value
             row |= {"error of constants": cell["constants"][i].mean(), "family": cell["constants_family"][i].mean()}
-            rows.append({key: value if isinstance(value, str) else 100 * value for key, value in row.items()})
-    return pd.DataFrame(rows)
+            rows.append(row)
+    return in_percent(rows)
+
+
+def in_percent(rows: list[dict]) -> pd.DataFrame:
+    """A table of shares in percent, and of texts."""
+    return pd.DataFrame(rows).apply(lambda column: 100 * column if column.dtype == float else column)
 
 
 @table
@@ -248,8 +253,8 @@ def other_matrices(results):
         for name, drawn in (("normal", rng.normal(size=(20, n, n))), ("positive", rng.uniform(size=(20, n, n)))):
             bases = [np.stack([basis(1, n)[0], np.kron([[-1, 1], [0, 0]], matrix)]) for matrix in drawn]
             row[name] = np.mean([share(family, pair, discount) for pair in bases])
-        rows.append({key: value if isinstance(value, str) else 100 * value for key, value in row.items()})
-    return pd.DataFrame(rows)
+        rows.append(row)
+    return in_percent(rows)
 
 
 @table
@@ -418,11 +423,6 @@ def order(results):
     Above: mean A of the main setting, TD, divided by its largest entry, after pretraining on the paper's chains and on
     relabelled chains. Below: the error of each trial on ordinary and on relabelled tasks (medians over tasks).
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import LINES, WIDTH
-    from ictd.report.figures.weight_maps import MAP
-
     cell = results["runs"][results["main_cell"]]
     made, axes = plt.subplot_mosaic([[*KINDS], ["error"] * 2], figsize=(WIDTH, 4.8), height_ratios=[1.2, 1])
     for kind, A in zip(KINDS, cell["A"], strict=True):

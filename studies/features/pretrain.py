@@ -8,7 +8,7 @@ import numpy as np
 from ictd.engine import Engine
 from ictd.pretraining import train_until_divergence
 from ictd.rng import generator
-from ictd.storage import save_arrays
+from ictd.storage import save_arrays, stacked
 from ictd.training_data import Block, EnumeratedPrompts, training_blocks
 from ictd.transformer import Weights, initial_weights
 from studies.features.setting import Setting
@@ -24,9 +24,8 @@ def main(setting: dict, batch_size: int, rollout_steps: int, learning_rate: floa
             blocks = blocks_of_training(given, target, seed, batch_size, rollout_steps)
             prompted = ((block, block.prompts(given.discount), block.tasks.features) for block in blocks)
             found.append(pretrain(first_weights(given, seed), target, given, learning_rate, prompted))
-    u, A = (np.stack([getattr(weights, name) for weights in found]) for name in ("u", "A"))
-    shape = len(given.targets), given.seeds
-    save_arrays(output, u=u.reshape(*shape, *u.shape[1:]), A=A.reshape(*shape, *A.shape[1:]))
+    shape, arrays = (len(given.targets), given.seeds), stacked(found, len(found))
+    save_arrays(output, **{name: array.reshape(*shape, *array.shape[1:]) for name, array in arrays.items()})
 
 
 def blocks_of_training(

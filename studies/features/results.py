@@ -3,14 +3,16 @@
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from ictd.report.claim import Trials
+from ictd.report.figures.style import LINES, WIDTH, legend
 from ictd.report.part import claim, figure, numbers, table
-from ictd.report.tables import load_table
+from ictd.report.tables import load_table, rows_with
 from ictd.statistics import bootstrap_mean
-from ictd.storage import load_arrays
+from ictd.storage import load_arrays, long_table
 from studies.features.measures import measures
 from studies.features.setting import checked_settings
 
@@ -53,22 +55,20 @@ def load(folder: Path, settings: dict) -> dict[str, pd.DataFrame]:
 
     "equal" has the rows of "parts" whose columns have equal weights.
     """
-    weights = []
-    for name, setting in checked_settings(settings).items():
+    weights, known = [], checked_settings(settings)
+    for name, setting in known.items():
         (A,) = load_arrays(folder / f"weights/{name}.npz", "A")
-        found = {key: values.ravel() for key, values in measures(A).items()}
-        targets, seeds = np.repeat(setting["targets"], setting["seeds"]), np.tile(range(setting["seeds"]), len(A))
-        weights.append(pd.DataFrame({"setting": name, "target": targets, "seed": seeds, **found}))
-    errors = [load_table(folder / f"errors/{name}.csv") for name in checked_settings(settings)]
+        axes = {"target": setting["targets"], "seed": range(setting["seeds"])}
+        weights.append(pd.DataFrame(long_table(axes, measures(A), setting=name)))
+    errors = [load_table(folder / f"errors/{name}.csv") for name in known]
     parts = [load_table(folder / f"mean_part/{name}.csv") for name in settings["mean_part"]["settings"]]
     found = {"weights": pd.concat(weights), "errors": pd.concat(errors), "parts": pd.concat(parts)}
-    return found | {"equal": found["parts"][found["parts"]["columns"] == "equal"]}
+    return found | {"equal": rows_with(found["parts"], columns="equal")}
 
 
 def samples(frame: pd.DataFrame, column: str, **values) -> pd.Series:
     """A column by seed, of the rows with the given values."""
-    chosen = np.logical_and.reduce([frame[name] == value for name, value in values.items()])
-    return frame[chosen].set_index("seed")[column]
+    return rows_with(frame, **values).set_index("seed")[column]
 
 
 def settings_in(frame: pd.DataFrame, suffix: str = "") -> Iterator[tuple[str, str]]:
@@ -82,7 +82,26 @@ def settings_in(frame: pd.DataFrame, suffix: str = "") -> Iterator[tuple[str, st
 
 def log_errors(frame: pd.DataFrame, name: str, measure: str = "trimmed") -> pd.DataFrame:
     """log10 of the errors in a setting, with a row for each seed and a column for each method."""
-    return np.log10(frame[frame["setting"] == name].pivot(index="seed", columns="method", values=measure))
+    return np.log10(rows_with(frame, setting=name).pivot(index="seed", columns="method", values=measure))
+
+
+def log_ratios(results: dict, method: str, other: str) -> Iterator[tuple]:
+    """log10 of the error of a method over that of another one, in the settings of the table "errors"."""
+    for name in compared(results["errors"]):
+        errors = log_errors(results["errors"], name)
+        yield name, Trials(errors[method] - errors[other])
+
+
+def errors_in_parts(results: dict) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The plain settings of the table "parts", with their ``log_errors``."""
+    for name, _ in settings_in(results["parts"]):
+        yield name, log_errors(results["equal"], name)
+
+
+def beyond_half(results: dict, method: str) -> Iterator[tuple]:
+    """log10 of the error over the geometric mean of the errors with no part and with both parts."""
+    for name, errors in errors_in_parts(results):
+        yield name, Trials(errors[method] - (errors["td"] + errors["split"]) / 2)
 
 
 @claim(">", 0.5)
@@ -177,9 +196,7 @@ def mean_alone(results):
 
     log10 of the error over the geometric mean of those of the best step, and of the best step, η_m and η_r.
     """
-    for name, _ in settings_in(results["parts"]):
-        errors = log_errors(results["equal"], name)
-        yield name, Trials(errors["mean"] - (errors["td"] + errors["split"]) / 2)
+    yield from beyond_half(results, "mean")
 
 
 @claim(">", 0)
@@ -188,9 +205,7 @@ def rest_alone(results):
 
     log10 of the error over the geometric mean of those of the best step, and of the best step, η_m and η_r.
     """
-    for name, _ in settings_in(results["parts"]):
-        errors = log_errors(results["equal"], name)
-        yield name, Trials(errors["rest"] - (errors["td"] + errors["split"]) / 2)
+    yield from beyond_half(results, "rest")
 
 
 @claim(">", 0)
@@ -199,8 +214,7 @@ def mean_taken_out(results):
 
     log10 of the error of the weights without the mean over that without the rest.
     """
-    for name, _ in settings_in(results["parts"]):
-        errors = log_errors(results["equal"], name)
+    for name, errors in errors_in_parts(results):
         yield name, Trials((errors["without_mean"] - errors["without_rest"]).dropna())
 
 
@@ -221,9 +235,7 @@ def better_than_td(results):
 
     log10 of its error over that of TD with the step that is best on other tasks.
     """
-    for name in compared(results["errors"]):
-        errors = log_errors(results["errors"], name)
-        yield name, Trials(errors["pretrained_values"] - errors["td"])
+    yield from log_ratios(results, "pretrained_values", "td")
 
 
 @claim("<", 0, shown="gaps")
@@ -244,9 +256,7 @@ def lstd_lambda_is_better(results):
 
     log10 of the error of LSTD(λ), with the best λ and ridge on other tasks, over that of the Transformer.
     """
-    for name in compared(results["errors"]):
-        errors = log_errors(results["errors"], name)
-        yield name, Trials(errors["lstd_lambda"] - errors["pretrained_values"])
+    yield from log_ratios(results, "lstd_lambda", "pretrained_values")
 
 
 def compared(frame: pd.DataFrame) -> list[str]:
@@ -267,24 +277,19 @@ def eta(results):
 def coefficients_of_parts(results):
     """Coefficients of the mean (η_m) and of the rest (η_r) of the next features; means over trials."""
     rows = results["parts"].groupby(["columns", "method", "setting"])[["mean", "rest"]].mean()
-    found = []
-    for key, words in COEFFICIENTS.items():
-        row = {"coefficients": words}
-        for name, _ in settings_in(results["parts"]):
-            row |= {f"{NAMES[name]}, η_m": rows.loc[(*key, name), "mean"]}
-            row |= {f"{NAMES[name]}, η_r": rows.loc[(*key, name), "rest"]}
-        found.append(row)
-    return pd.DataFrame(found)
+    columns = {"coefficients": COEFFICIENTS.values()}
+    for name, _ in settings_in(results["parts"]):
+        for part, symbol in (("mean", "η_m"), ("rest", "η_r")):
+            columns[f"{NAMES[name]}, {symbol}"] = [rows.loc[(*key, name), part] for key in COEFFICIENTS]
+    return pd.DataFrame(columns)
 
 
 @table
 def errors_of_parts(results):
     """Errors over those of TD with its best step; means over trials."""
-    known = compared(results["parts"])
-    errors = {name: log_errors(results["equal"], name) for name in known}
-    means = pd.DataFrame({name: (10 ** own.sub(own["td"], axis=0)).mean() for name, own in errors.items()})
-    means = means.reindex(ERRORS)
-    return means.rename(index=ERRORS, columns=NAMES).rename_axis("method").reset_index()
+    errors = {name: log_errors(results["equal"], name) for name in compared(results["parts"])}
+    means = {name: (10 ** own.sub(own["td"], axis=0)).mean() for name, own in errors.items()}
+    return by_method(means, ERRORS)
 
 
 def closed(results: dict, name: str, measure: str = "trimmed") -> pd.DataFrame:
@@ -297,19 +302,23 @@ def closed(results: dict, name: str, measure: str = "trimmed") -> pd.DataFrame:
 @table
 def gap_closed(results):
     """Share of the gap between the errors of LSTD and the best approximation that is closed; medians over trials."""
-    shares = {name: closed(results, name).median() for name, _ in settings_in(results["errors"])}
-    frame = pd.DataFrame(shares).reindex(METHODS)
-    return frame.rename(index=METHODS, columns=NAMES).rename_axis("method").reset_index()
+    return by_method({name: closed(results, name).median() for name, _ in settings_in(results["errors"])}, METHODS)
+
+
+def by_method(columns: dict[str, pd.Series], methods: dict[str, str]) -> pd.DataFrame:
+    """A table with a row for each method and a column for each setting, by their names for readers."""
+    frame = pd.DataFrame(columns).reindex(methods)
+    return frame.rename(index=methods, columns=NAMES).rename_axis("method").reset_index()
 
 
 @numbers
 def headline(results):
     """Numbers that pages quote; NaN for a setting that is not in this run."""
-    weights = results["weights"]
     shown = {
-        f"eta_{target}": weights[weights["target"] == target].groupby("setting")["eta"].mean() for target in TARGETS
+        f"eta_{target}": rows_with(results["weights"], target=target).groupby("setting")["eta"].mean()
+        for target in TARGETS
     }
-    best = results["equal"][results["equal"]["method"] == "split"].groupby("setting")
+    best = rows_with(results["equal"], method="split").groupby("setting")
     shown |= {column: best[column].mean() for column in ("mean", "rest")}
     for measure in ("trimmed", "median"):
         shares = {
@@ -327,8 +336,6 @@ def coefficients(results):
     Dots are means over trials, with 95% intervals. A first-order step of eligibility has 1 and 1 (dotted lines). The
     axis is linear between -1 and 1, and logarithmic beyond.
     """
-    from ictd.report.figures.style import LINES, legend
-
     looks = {
         "mean": {"label": r"$\eta_m$, mean", "color": LINES[2], "marker": "v"},
         "rest": {"label": r"$\eta_r$, rest", "color": LINES[1], "marker": "^"},
@@ -355,8 +362,6 @@ def gaps(results):
     0 is the error of LSTD (trimmed means over tasks), 1 the least possible error. Dots are means over trials, with 95%
     intervals. Shares below -0.5 are drawn at -0.5.
     """
-    from ictd.report.figures.style import LINES, legend
-
     names = [name for name, _ in settings_in(results["errors"])]
     constant = dict(settings_in(results["errors"], "constant"))
     drawn, panels = panels_of(names, METHODS.values(), "share closed")
@@ -374,10 +379,6 @@ def gaps(results):
 
 def panels_of(names: list[str], rows: Collection[str], label: str) -> tuple:
     """A figure, and a panel for each setting with a labelled place for each row and a line at zero."""
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import WIDTH
-
     drawn, grid = plt.subplots(
         1, len(names), figsize=(WIDTH, 0.3 * len(rows) + 0.7), squeeze=False, sharex=True, sharey=True
     )

@@ -6,8 +6,6 @@ from ictd.pipeline.grid import variants
 
 ENVS = "boyan", "loop", "dense"
 FEATURES = "normal", "constant", "orthonormal"
-STARTS = "random", "residual_gradient"
-TARGETS = "td", "mc", "values"
 
 
 @dataclass(frozen=True)
@@ -30,10 +28,7 @@ class Setting:
     seeds: int
 
     def __post_init__(self):
-        known = {"env": ENVS, "features": FEATURES, "start": STARTS}
-        given = [(key, getattr(self, key), names) for key, names in known.items()]
-        given += [("targets", target, TARGETS) for target in self.targets]
-        for key, name, names in given:
+        for key, name, names in (("env", self.env, ENVS), ("features", self.features, FEATURES)):
             if name not in names:
                 raise ValueError(f"features: {key} has {name!r}; choose from {', '.join(names)}.")
         complete = self.features == "orthonormal"

@@ -18,20 +18,17 @@ def dense(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray,
 ENVIRONMENTS: dict[str, str | Environment] = {"boyan": "boyan", "loop": "loop", "dense": dense}
 
 
-def reversed_chain(transition: np.ndarray, stationary: np.ndarray) -> np.ndarray:
-    """Chain in reversed time, p~(s' | s) = mu(s') p(s | s') / mu(s), for p (N, n, n) and mu (N, n)."""
-    return transition.mT * stationary[:, None, :] / stationary[:, :, None]
-
-
 def reversible(env: str | Environment) -> Environment:
     """An environment with the reversible chains (p + p~) / 2 in place of p, which have the same mu.
 
+    In reversed time, the chain has p~(s' | s) = mu(s') p(s | s') / mu(s).
     Source: additive reversibilisation, Fill, Annals of Applied Probability 1(1), 1991.
     """
 
     def draw(states: int, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         tasks = sample_tasks(env, states, size, rng)
-        mixed = (tasks.transition + reversed_chain(tasks.transition, tasks.stationary)) / 2
+        p, mu = tasks.transition, tasks.stationary
+        mixed = (p + p.mT * mu[:, None, :] / mu[:, :, None]) / 2
         return mixed / mixed.sum(axis=-1, keepdims=True), tasks.reward
 
     return draw

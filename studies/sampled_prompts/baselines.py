@@ -57,56 +57,45 @@ def baseline_estimates(
         for length, parameter in zip(lengths, chosen, strict=True):
             # Of the pair of LSTD(lambda), lambda is the first.
             number = np.nan if len(candidates) == 1 else float(np.ravel(parameter)[0])
-            yield name, length, number, estimate(data, length, parameter)
+            yield name, length, number, estimate(data, data.context(length), parameter)
     rng = generator(0, env, data.tasks.states, "beyond bayes")
     for length in lengths:
         of_boyan = env == "boyan"
         yield "bayes", length, np.nan, bayes(data, length, bayes_samples, rng) if of_boyan else np.nan * data.value
 
 
-def mean_chain(tuning: UnseenTasks) -> tuple[np.ndarray, np.ndarray]:
-    """Mean transitions (n, n) and mean stationary distribution (n,) of tasks."""
-    return tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
-
-
 def methods(tuning: UnseenTasks) -> dict[str, tuple[Callable, np.ndarray | list]]:
-    """Baselines by name: a function of tasks, a context length and a parameter, and candidates for the parameter.
+    """Baselines by name: a function of tasks, their contexts and a parameter, and candidates for the parameter.
 
     The functions return estimates (k, n) for k tasks.
     """
     discount = tuning.discount
-    p, mu = mean_chain(tuning)
+    p, mu = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
     uniform = np.full_like(p, 1 / len(p))
 
-    def constant(data, length, factor):
-        return factor * constant_estimate(data.context(length), discount)
+    def constant(data, context, factor):
+        return factor * constant_estimate(context, discount)
 
-    def with_ridge(data, length, ridge):
-        return lstd(data.context(length), discount, ridge)
-
-    def with_traces(data, length, pair):
+    def with_traces(data, context, pair):
+        length = int(context.length)
         rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=-1)
         return lstd_lambda(data.paths[:, : length + 1], rewards, discount, *pair, len(p))
 
-    def in_unvisited(data, length, _):
-        context = data.context(length)
+    def in_unvisited(data, context, _):
         return certainty_equivalence(context, discount, (context.visits == 0)[..., None] * uniform)
 
     def with_steps_of(chain):
-        return lambda data, length, k: certainty_equivalence(data.context(length), discount, k * chain)
-
-    def of_mean_chain(data, length, _):
-        return value_function(p, data.context(length).empirical_model()[1], discount)
+        return lambda data, context, k: certainty_equivalence(context, discount, k * chain)
 
     return {
-        "zero": (lambda data, length, _: np.zeros_like(data.value), [0]),
+        "zero": (lambda data, context, _: np.zeros_like(data.value), [0]),
         "constant": (constant, [1.0]),
         "constant_tuned": (constant, FACTORS),
-        "lstd": (with_ridge, RIDGES),
+        "lstd": (lambda data, context, ridge: lstd(context, discount, ridge), RIDGES),
         "lstd_lambda": (with_traces, list(itertools.product(DECAYS, RIDGES[::3]))),
         "lstd_unvisited": (in_unvisited, [0]),
         "ce_uniform": (with_steps_of(uniform), PSEUDO_COUNTS),
-        "mean_chain": (of_mean_chain, [0]),
+        "mean_chain": (lambda data, context, _: value_function(p, context.empirical_model()[1], discount), [0]),
         "lstd_prior": (with_steps_of(mu[:, None] * p), PSEUDO_COUNTS),
     }
 
@@ -116,8 +105,8 @@ def tuned(tuning: UnseenTasks, lengths: list[int], estimate: Callable, candidate
     if len(candidates) == 1:
         return [candidates[0]] * len(lengths)
     chosen = []
-    for length in lengths:
-        scores = [tuning.error(estimate(tuning, length, candidate)).mean() for candidate in candidates]
+    for context in map(tuning.context, lengths):
+        scores = [tuning.error(estimate(tuning, context, candidate)).mean() for candidate in candidates]
         chosen.append(candidates[int(np.argmin(scores))])
     return chosen
 

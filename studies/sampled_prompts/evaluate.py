@@ -1,6 +1,6 @@
 """Evaluate baselines and pretrained weights on the contexts of unseen tasks, and compare outputs with shrunk LSTD.
 
-The unseen tasks are those that decide the claims of the paper's part (``ictd.steps.evaluate_claims``); each trial has
+The unseen tasks are those that decide the claims of the paper's part (``ictd.steps.unseen``); each trial has
 its own.  Contexts have three formats: "step" (a column for each step), "grouped" (a column for each visited state) and
 "pseudo" (grouped, with one pseudo-step from each state to all states equally, so that all columns exist).  Attention is
 divided by the number of steps, and by the number of states for grouped columns, as in pretraining.
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import certainty_equivalence, lstd
 from ictd.context import Context
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
@@ -22,7 +21,7 @@ from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced
 from ictd.storage import join_arrays, load_arrays, save_tables
 from ictd.transformer import Weights
-from studies.sampled_prompts.baselines import baseline_estimates, mean_chain
+from studies.sampled_prompts.baselines import baseline_estimates, methods
 from studies.sampled_prompts.pretrain import Training
 from studies.sampled_prompts.softmax import Columns, estimates
 
@@ -143,8 +142,9 @@ def outputs(setting: Training, weights: Weights, data: UnseenTasks, length: int)
         columns = Columns.enumerated(data.tasks, data.discount)
         if length != ENUMERATED:
             columns = Columns.sampled(context, data.tasks.reward, data.discount)
-        parts = np.array_split(np.arange(len(data.tasks)), len(weights.u))
-        trials = [estimates(weights[seed], columns[part], setting.depth) for seed, part in enumerate(parts)]
+        seeds = len(weights.u)
+        size = len(columns) // seeds
+        trials = [estimates(weights[i], columns[i * size : (i + 1) * size], setting.depth) for i in range(seeds)]
         return {"step": np.concatenate(trials)}
     contexts = {"step": context} if length == ENUMERATED else formats_of(context)
     return {
@@ -159,14 +159,12 @@ def shrunk_lstd(data: UnseenTasks, tuning: UnseenTasks, length: int) -> dict[str
     The forms are LSTD with a ridge ("lstd"), with pseudo-steps to all states equally ("ce_uniform"), and with
     pseudo-steps of the mean chain ("lstd_prior").
     """
-    p, mu = mean_chain(tuning)
-    chains = {"ce_uniform": np.full_like(p, 1 / len(p)), "lstd_prior": mu[:, None] * p}
-    context = data.context(length)
-    forms = {"lstd": (RIDGES, np.stack([lstd(context, data.discount, ridge) for ridge in RIDGES]))}
-    for form, of_chain in chains.items():
-        values = [certainty_equivalence(context, data.discount, k * of_chain) for k in PSEUDO_COUNTS]
-        forms[form] = PSEUDO_COUNTS, np.stack(values)
-    return forms
+    baselines, context = methods(tuning), data.context(length)
+    forms = {"lstd": RIDGES, "ce_uniform": PSEUDO_COUNTS, "lstd_prior": PSEUDO_COUNTS}
+    return {
+        form: (candidates, np.stack([baselines[form][0](data, context, candidate) for candidate in candidates]))
+        for form, candidates in forms.items()
+    }
 
 
 def nearest(values: np.ndarray, estimate: np.ndarray, mu: np.ndarray, seeds: int) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,7 @@ from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import pretrain_runs
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics, unroll
-from ictd.storage import save_arrays
+from ictd.storage import save_arrays, stacked
 from ictd.training_data import sample_contexts
 from ictd.transformer import Weights, initial_weights
 from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
@@ -87,8 +87,7 @@ def main(training: dict, env: str, seeds: str, env_options: dict, output: Path) 
         seeds=np.array(seeds_of(seeds)),
         formats=np.array([name for name, _ in setting.runs]),
         algos=np.array([algo for _, algo in setting.runs]),
-        u=np.stack([of_seed.u for of_seed in weights]),
-        A=np.stack([of_seed.A for of_seed in weights]),
+        **stacked(weights, len(weights)),
     )
 
 
@@ -112,7 +111,7 @@ def train(setting: Training, seed: int, options: dict) -> Weights:
         return [(tasks.reward, batches[algo], by_format[name]) for name, algo in runs]
 
     trained = pretrain_runs(engines, draw, setting.tasks)
-    return Weights(np.stack([run.u for run in trained]), np.stack([run.A for run in trained]))
+    return Weights(**stacked(trained, len(trained)))
 
 
 def linear_prompts(name: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray:

@@ -4,15 +4,19 @@ The MSVE of a trial is the mean over its own unseen tasks, which all methods sha
 ratio of their means over trials, with the 95% BCa interval of resampled trials, unless stated otherwise.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import Cell, cells, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Trials
+from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap
@@ -48,25 +52,25 @@ def load(folder: Path, settings: dict) -> dict:
         algos : list of str
         place : the place of the main setting
         cell_env : the environment on which the paper's cells are evaluated
-        lengths, few : all context lengths; the shortest, a middle one and the longest
+        lengths, few, ends : all context lengths; the shortest, a middle one and the longest; the first and the last
     """
     paper = settings["paper"]
     tables = {}
     for name in ("errors", "fits"):
         parts = [load_table(folder / at / f"{name}.csv").assign(place=at) for at in places(paper, settings)]
         tables[name] = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    lengths = lengths_of(settings["paper"], settings)
-    main = main_setting(paper)
+    lengths = lengths_of(paper, settings)
     return {
         **tables,
         "settings": training_settings(paper, settings),
         "cells": cells(paper),
         "main_cells": cells(paper, "main"),
         "algos": paper["algos"],
-        "place": f"{main['env']}-{main['states']}",
+        "place": place(main_setting(paper)),
         "cell_env": paper["readings"]["evaluation_env"],
         "lengths": lengths,
         "few": sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]}),
+        "ends": (lengths[0], lengths[-1]),
     }
 
 
@@ -85,9 +89,8 @@ def run(name: str, algo: str, prompts: str = "step", shown: str = "step") -> dic
 
 def paper(cell: Cell, shown: str) -> dict:
     """Select the weights of one of the paper's cells."""
-    return {"setting": "paper", "shown": shown, "method": cell.algo} | {
-        name: getattr(cell, name) for name in ("env", "states", "depth")
-    }
+    names = cell._asdict()
+    return {"setting": "paper", "shown": shown, "method": names.pop("algo")} | names
 
 
 def msve(results: dict, method: dict, length: int, column: str = "mean") -> np.ndarray:
@@ -115,11 +118,8 @@ def run_ratio(results: dict, name: str, algo: str, length: int, method: str) -> 
 
 def cell_ratios(results: dict, method: str) -> Iterator[tuple]:
     """Ratios to a baseline of the paper's weights in the main setting, in two formats."""
-    for cell in results["main_cells"]:
-        for shown in ("step", "grouped"):
-            for length in (results["few"][0], results["few"][-1]):
-                setting = (cell.algo, SHOWN[shown], f"{length} steps")
-                yield setting, cell_ratio(results, cell, shown, length, method)
+    for cell, shown, length in itertools.product(results["main_cells"], ("step", "grouped"), results["ends"]):
+        yield (cell.algo, SHOWN[shown], f"{length} steps"), cell_ratio(results, cell, shown, length, method)
 
 
 def compared(results: dict) -> Iterator[tuple[str, str, int]]:
@@ -176,9 +176,8 @@ def visits(results):
     """
     # With a column for each step, they have 12 to 129 times the MSVE.  Above two in half of the cells would have
     # refuted that this is due to the weights of visits; fixed before the first run.
-    length = results["lengths"][-1]
     for cell in results["cells"]:
-        yield str(cell), cell_ratio(results, cell, "grouped", length, "lstd")
+        yield str(cell), cell_ratio(results, cell, "grouped", results["ends"][-1], "lstd")
 
 
 @claim(">", 1)
@@ -187,11 +186,10 @@ def own_format(results):
 
     The ratio of the MSVE in the other format to that in their own, on the longest contexts.
     """
-    length = results["lengths"][-1]
     for algo in results["algos"]:
         for prompts, other in (("step", "grouped"), ("grouped", "step")):
             two = (run("main", algo, prompts, shown) for shown in (other, prompts))
-            yield (algo, PROMPTS[prompts]), ratio(results, *two, length)
+            yield (algo, PROMPTS[prompts]), ratio(results, *two, results["ends"][-1])
 
 
 @claim("<", 1)
@@ -292,7 +290,7 @@ def prior_grows(results):
     """
     # The best number of pseudo-steps is nearly the same for all lengths.
     for algo in results["algos"]:
-        short, long = (fitted(results, algo, results["lengths"][end], "lstd_prior", "chosen") for end in (0, -1))
+        short, long = (fitted(results, algo, length, "lstd_prior", "chosen") for length in results["ends"])
         yield algo, Trials(np.log10(long / short))
 
 
@@ -305,7 +303,7 @@ def softmax(results):
     # Twice, as for ``visits``: in-context policy evaluation does not depend on linear attention.
     if "softmax" in results["settings"]:
         for algo in results["algos"]:
-            for length in (ENUMERATED, results["few"][0], results["few"][-1]):
+            for length in (ENUMERATED, *results["ends"]):
                 prompts = "step" if length else "enumerated"
                 shown = f"{length} steps" if length else "enumerated prompts"
                 two = (run(name, algo, prompts) for name in ("softmax", "main"))
@@ -331,7 +329,7 @@ def worth(results):
     rows = []
     for label, method in methods.items():
         one = {"method": label}
-        for length in (results["lengths"][0], results["lengths"][-1]):
+        for length in results["ends"]:
             one[f"{length} steps"] = msve(results, method, length).mean()
             one[f"{length} steps, median"] = msve(results, method, length, "median").mean()
         rows.append(one)
@@ -345,14 +343,12 @@ def paper_weights(results):
     Ratios of means over trials, with the ends of their 95% intervals.
     """
     rows = []
-    for cell in results["cells"]:
-        for shown in ("step", "grouped"):
-            for length in (results["few"][0], results["few"][-1]):
-                one = {"cell": str(cell), "shown": SHOWN[shown], "steps": length}
-                for method, label in (("lstd", "LSTD"), ("constant_tuned", "constant")):
-                    found = cell_ratio(results, cell, shown, length, method)
-                    one |= {f"to {label}": found.value, f"{label}, low": found.low, f"{label}, high": found.high}
-                rows.append(one)
+    for cell, shown, length in itertools.product(results["cells"], ("step", "grouped"), results["ends"]):
+        one = {"cell": str(cell), "shown": SHOWN[shown], "steps": length}
+        for method, label in (("lstd", "LSTD"), ("constant_tuned", "constant")):
+            found = cell_ratio(results, cell, shown, length, method)
+            one |= {f"to {label}": found.value, f"{label}, low": found.low, f"{label}, high": found.high}
+        rows.append(one)
     return pd.DataFrame(rows)
 
 
@@ -363,14 +359,12 @@ def pretrained_on_contexts(results):
     Contexts have a column for each step. The Bayes error is computed for Boyan's chains only.
     """
     rows = []
-    for name in results["settings"]:
-        for algo in results["algos"]:
-            for length in results["few"]:
-                one = {"setting": name, "algorithm": algo, "steps": length}
-                one["MSVE"] = msve(results, run(name, algo), length).mean()
-                for method in ("constant_tuned", "lstd", "ce_uniform", "lstd_prior", "bayes"):
-                    one[f"to {BASELINES[method]}"] = run_ratio(results, name, algo, length, method).value
-                rows.append(one)
+    for name, algo, length in itertools.product(results["settings"], results["algos"], results["few"]):
+        one = {"setting": name, "algorithm": algo, "steps": length}
+        one["MSVE"] = msve(results, run(name, algo), length).mean()
+        for method in ("constant_tuned", "lstd", "ce_uniform", "lstd_prior", "bayes"):
+            one[f"to {BASELINES[method]}"] = run_ratio(results, name, algo, length, method).value
+        rows.append(one)
     return pd.DataFrame(rows)
 
 
@@ -382,16 +376,13 @@ def shrinkage(results):
     on other tasks, and the share of the outputs' variance on other tasks that each fitted form explains.
     """
     rows = []
-    for prompts, kind in PROMPTS.items():
-        for algo in results["algos"]:
-            for length in results["lengths"]:
-                one = {"pretrained on": kind, "algorithm": algo, "steps": length}
-                one["fitted k"] = fitted_number(results, algo, length, prompts)
-                one["best k"] = best_number(results, length)
-                for form in FORMS:
-                    share = fitted(results, algo, length, form, "explained", prompts).mean()
-                    one[f"explained by {BASELINES[form]}"] = share
-                rows.append(one)
+    for prompts, algo, length in itertools.product(PROMPTS, results["algos"], results["lengths"]):
+        one = {"pretrained on": PROMPTS[prompts], "algorithm": algo, "steps": length}
+        one["fitted k"] = fitted_number(results, algo, length, prompts)
+        one["best k"] = best_number(results, length)
+        for form in FORMS:
+            one[f"explained by {BASELINES[form]}"] = fitted(results, algo, length, form, "explained", prompts).mean()
+        rows.append(one)
     return pd.DataFrame(rows)
 
 
@@ -432,11 +423,21 @@ SOLID, DASHED, DOTTED, DASH_DOTTED = (
 )
 
 
-def label_lengths(axes, results: dict) -> None:
-    """Label the axis of context lengths."""
+def draw_lines(axes, results: dict, methods: dict[str, tuple], value: Callable) -> None:
+    """Draw a value of methods, by label with their colour and look, at all context lengths, and label these."""
+    lengths = results["lengths"]
+    for label, (method, colour, look) in methods.items():
+        axes.plot(lengths, [value(method, length) for length in lengths], label=label, color=colour, **look)
     axes.set(xscale="log", xlabel="context steps $m$")
-    axes.set_xticks(results["lengths"], results["lengths"])
+    axes.set_xticks(lengths, lengths)
     axes.minorticks_off()
+
+
+def powers_of_two(axes, label: str) -> None:
+    """Make the vertical axis one of powers of two."""
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set(ylabel=label)
 
 
 @figure
@@ -447,10 +448,6 @@ def formats_and_training(results):
     pretraining are evaluated with a column for each step, and with a column for each visited state (grouped). The
     constant is the mean observed reward over 1 - gamma times a tuned factor.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, INK, WIDTH, legend
-
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     cell, at = results["main_cells"][0], results["place"]
     methods = {
@@ -461,10 +458,7 @@ def formats_and_training(results):
         "LSTD, best ridge": (baseline("lstd", at), COLOURS["lstd"], SOLID),
         "posterior mean": (baseline("bayes", at), INK, SOLID),
     }
-    for label, (method, colour, look) in methods.items():
-        means = [msve(results, method, length).mean() for length in results["lengths"]]
-        axes.plot(results["lengths"], means, label=label, color=colour, **look)
-    label_lengths(axes, results)
+    draw_lines(axes, results, methods, lambda method, length: msve(results, method, length).mean())
     axes.set(yscale="log", ylabel="MSVE")
     legend(drawn)
     return drawn
@@ -478,10 +472,6 @@ def priors(results):
     that no step starts from is a prior, too. Pseudo-steps of the mean chain are a prior of one matrix, and their number
     is tuned for each length; the posterior mean knows the distribution of the tasks.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, INK, WIDTH, legend
-
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     at, algo = results["place"], results["algos"][0]
     methods = {
@@ -492,14 +482,11 @@ def priors(results):
         "uniform pseudo-steps": (baseline("ce_uniform", at), COLOURS["lstd"], DASHED),
         "pseudo-steps of the mean chain": (baseline("lstd_prior", at), COLOURS["lstd"], DASH_DOTTED),
     }
-    for label, (method, colour, look) in methods.items():
-        ratios = [ratio(results, method, baseline("lstd", at), length).value for length in results["lengths"]]
-        axes.plot(results["lengths"], ratios, label=label, color=colour, **look)
+    draw_lines(
+        axes, results, methods, lambda method, length: ratio(results, method, baseline("lstd", at), length).value
+    )
     axes.axhline(1, color=COLOURS["lstd"], lw=0.5)
-    label_lengths(axes, results)
-    axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set(ylabel="MSVE / MSVE of LSTD")
+    powers_of_two(axes, "MSVE / MSVE of LSTD")
     legend(drawn, 2)
     return drawn
 
@@ -512,24 +499,15 @@ def learned_prior(results):
     least MSVE. Right: the share of the variance of the outputs of TD that LSTD explains with a fitted ridge, or with a
     fitted number of pseudo-steps.
     """
-    import matplotlib.pyplot as plt
-
-    from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
-
     drawn, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 2.4))
-    lengths = results["lengths"]
-    for algo in results["algos"]:
-        numbers_of_algo = [fitted_number(results, algo, length) for length in lengths]
-        left.plot(lengths, numbers_of_algo, color=COLOURS[algo], label=NAMES[algo], **DOTTED)
-    left.plot(lengths, [best_number(results, length) for length in lengths], color=INK, label="best k", **SOLID)
-    for form, look in {"lstd": SOLID, "ce_uniform": DASHED, "lstd_prior": DASH_DOTTED}.items():
-        shares = [fitted(results, results["algos"][0], length, form, "explained").mean() for length in lengths]
-        right.plot(lengths, shares, color=COLOURS["lstd"], label=BASELINES[form].removeprefix("LSTD, "), **look)
-    for axes in (left, right):
-        label_lengths(axes, results)
-    left.set_yscale("log", base=2)
-    left.yaxis.set_major_formatter("{x:g}")
-    left.set(ylabel="pseudo-steps $k$")
+    algos = results["algos"]
+    numbers_of = {NAMES[algo]: (partial(fitted_number, results, algo), COLOURS[algo], DOTTED) for algo in algos}
+    numbers_of["best k"] = partial(best_number, results), INK, SOLID
+    draw_lines(left, results, numbers_of, lambda number, length: number(length))
+    looks = {"lstd": SOLID, "ce_uniform": DASHED, "lstd_prior": DASH_DOTTED}
+    forms = {BASELINES[form].removeprefix("LSTD, "): (form, COLOURS["lstd"], look) for form, look in looks.items()}
+    draw_lines(right, results, forms, lambda form, length: fitted(results, algos[0], length, form, "explained").mean())
+    powers_of_two(left, "pseudo-steps $k$")
     right.set(ylabel="variance explained")
     legend(drawn)
     return drawn
@@ -543,15 +521,11 @@ def quoted(results):
     """Numbers in the main setting with TD, and counts of the paper's cells."""
     cell, at = results["main_cells"][0], results["place"]
     lengths = results["lengths"]
-    ends = {"short": lengths[0], "middle": lengths[len(lengths) // 2], "long": lengths[-1]}
-    methods = {
-        "paper_step": paper(cell, "step"),
-        "paper_grouped": paper(cell, "grouped"),
-        "trained": run("main", cell.algo),
-    }
-    methods |= {name: baseline(name, at) for name in BASELINES}
+    few = {"short": lengths[0], "middle": lengths[len(lengths) // 2], "long": lengths[-1]}
+    methods = {f"paper_{shown}": paper(cell, shown) for shown in ("step", "grouped")}
+    methods |= {"trained": run("main", cell.algo)} | {name: baseline(name, at) for name in BASELINES}
     found = {}
-    for end, length in ends.items():
+    for end, length in few.items():
         found |= {f"{name}_{end}": msve(results, method, length).mean() for name, method in methods.items()}
         two = methods["trained"], run("main", cell.algo, "enumerated", "grouped")
         found[f"trained_to_enumerated_{end}"] = ratio(results, *two, length).value
@@ -559,10 +533,9 @@ def quoted(results):
         found[f"best_k_{end}"] = best_number(results, length)
         for form in FORMS:
             found[f"explained_{form}_{end}"] = fitted(results, cell.algo, length, form, "explained").mean()
-        for shown in ("step", "grouped"):
-            for method in ("lstd", "constant_tuned"):
-                ratios = [cell_ratio(results, one, shown, length, method) for one in results["cells"]]
-                found[f"cells_{shown}_below_{method}_{end}"] = sum(one.high < 1 for one in ratios)
-                found[f"cells_{shown}_above_{method}_{end}"] = sum(one.low > 1 for one in ratios)
-                found[f"largest_{shown}_to_{method}_{end}"] = max(one.value for one in ratios)
+        for shown, method in itertools.product(("step", "grouped"), ("lstd", "constant_tuned")):
+            ratios = [cell_ratio(results, one, shown, length, method) for one in results["cells"]]
+            found[f"cells_{shown}_below_{method}_{end}"] = sum(one.high < 1 for one in ratios)
+            found[f"cells_{shown}_above_{method}_{end}"] = sum(one.low > 1 for one in ratios)
+            found[f"largest_{shown}_to_{method}_{end}"] = max(one.value for one in ratios)
     return found

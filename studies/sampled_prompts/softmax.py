@@ -25,8 +25,9 @@ import numpy as np
 from ictd.context import Context
 from ictd.engine import Engine, adam, batch_errors, clip_gradient, sweep_adjoint, sweep_forward
 from ictd.kernels import kernel, size
-from ictd.mrp import Tasks
+from ictd.mrp import TaskArrays, Tasks
 from ictd.prompt import enumerated_columns
+from ictd.small_matrices import add_vector_product
 from ictd.transformer import Weights
 
 # The last entry c of P.
@@ -34,7 +35,7 @@ CORNER = -0.3
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(TaskArrays):
     """The distinct columns of N contexts, and the share of each column in its context.
 
     Parameters
@@ -47,9 +48,6 @@ class Columns:
     X: np.ndarray
     y: np.ndarray
     shares: np.ndarray
-
-    def __getitem__(self, index) -> Self:
-        return Columns(self.X[index], self.y[index], self.shares[index])
 
     @classmethod
     def enumerated(cls, tasks: Tasks, discount: float) -> Self:
@@ -89,21 +87,14 @@ def estimates(weights: Weights, columns: Columns, depth: int) -> np.ndarray:
 @kernel(noalias=True)
 def weigh(n, K, A, X, shares, AX, W):
     """Fill the attention weights W (K, K+n) of one context, softmax of X' A [X, Xq]; AX (2n, K+n) is scratch."""
-    wide, columns = 2 * len(n), len(K)
-    for i in range(wide):
-        for k in range(columns):
-            AX[i, k] = 0.0
-            for j in range(wide):
-                AX[i, k] += A[i, j] * X[j, k]
-        for s in range(len(n)):
-            AX[i, columns + s] = A[i, s]
+    columns = len(K)
+    AX[:, :columns] = 0.0
+    AX[:, columns:] = A[:, : len(n)]
+    W[:] = 0.0
+    for i in range(len(A)):
+        add_vector_product(n + n, K, A[i], X, AX[i])
     for j in range(columns):
-        for k in range(columns + len(n)):
-            W[j, k] = 0.0
-        for i in range(wide):
-            if X[i, j] != 0.0:
-                for k in range(columns + len(n)):
-                    W[j, k] += X[i, j] * AX[i, k]
+        add_vector_product(n + n, K + n, X[:, j], AX, W[j])
     for k in range(columns + len(n)):
         largest, total = -np.inf, 0.0
         for j in range(columns):
@@ -112,32 +103,20 @@ def weigh(n, K, A, X, shares, AX, W):
         for j in range(columns):
             W[j, k] = shares[j] * np.exp(W[j, k] - largest) if shares[j] > 0.0 else 0.0
             total += W[j, k]
-        for j in range(columns):
-            W[j, k] /= total
+        W[:, k] /= total
 
 
 @kernel(noalias=True)
 def weigh_adjoint(n, K, X, W, dW, dSX, dA):
     """Chain rule of ``weigh``: from dW (K, K+n), which changes in place, to dA; dSX (K, 2n) is scratch."""
-    wide, columns = 2 * len(n), len(K)
-    for k in range(columns + len(n)):
-        mean = 0.0
-        for j in range(columns):
-            mean += W[j, k] * dW[j, k]
-        for j in range(columns):
-            dW[j, k] = W[j, k] * (dW[j, k] - mean)
-    for j in range(columns):
-        for i in range(wide):
-            dSX[j, i] = dW[j, columns + i] if i < len(n) else 0.0
-            for k in range(columns):
-                dSX[j, i] += dW[j, k] * X[i, k]
-    for i in range(wide):
-        for s in range(wide):
-            dA[i, s] = 0.0
-        for j in range(columns):
-            if X[i, j] != 0.0:
-                for s in range(wide):
-                    dA[i, s] += X[i, j] * dSX[j, s]
+    dW[:] = W * (dW - (W * dW).sum(axis=0))
+    dSX[:, : len(n)] = dW[:, len(K) :]
+    dSX[:, len(n) :] = 0.0
+    dA[:] = 0.0
+    for j in range(len(K)):
+        add_vector_product(K, n + n, dW[j], X.T, dSX[j])
+    for i in range(len(dA)):
+        add_vector_product(K, n + n, X[i], dSX, dA[i])
 
 
 @kernel(noalias=True)
@@ -159,39 +138,27 @@ def train_softmax_block(
     e = np.empty(states)
     for i in range(tasks):
         weigh(n, K, A, X[i], shares[i], AX, W)
+        Wq, estimate = W[:, columns:], estimates[i]
+        T[:] = CORNER * W[:, :columns]
         for j in range(columns):
-            for k in range(columns):
-                T[j, k] = CORNER * W[j, k]
             T[j, j] += 1.0
-            h[0, j] = CORNER * y[i, j]
-            for s in range(wide):
-                h[0, j] += u[s] * X[i, s, j]
+        h[0] = CORNER * y[i]
+        add_vector_product(n + n, K, u, X[i], h[0])
         sweep_forward(K, T, h, row, g)
-        estimate = estimates[i]
-        for s in range(states):
-            estimate[s] = 0.0
-        for j in range(columns):
-            for s in range(states):
-                estimate[s] -= g[j] * W[j, columns + s]
-        for s in range(states):
-            if not np.isfinite(estimate[s]):
-                return i
+        g *= -1.0
+        estimate[:] = 0.0
+        add_vector_product(K, n, g, Wq, estimate)
+        if not np.isfinite(estimate).all():
+            return i
         batch_errors(n, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
-        for j in range(columns):
-            q[j] = 0.0
-            for s in range(states):
-                q[j] += W[j, columns + s] * e[s]
+        q[:] = 0.0
+        add_vector_product(n, K, e, Wq.T, q)
         sweep_adjoint(K, T, h, q, lam, following, across, dT)
-        for j in range(columns):
-            for k in range(columns):
-                dW[j, k] = -CORNER * dT[j, k]
-            for s in range(states):
-                dW[j, columns + s] = -g[j] * e[s]
+        dW[:, :columns] = -CORNER * dT
+        dW[:, columns:] = np.outer(g, e)
         weigh_adjoint(n, K, X[i], W, dW, dSX, dA)
-        for s in range(wide):
-            du[s] = 0.0
-            for j in range(columns):
-                du[s] -= lam[j] * X[i, s, j]
+        du[:] = 0.0
+        add_vector_product(K, n + n, -lam, X[i].T, du)
         if clip is not None:
             clip_gradient(gradient, clip)
         steps += 1

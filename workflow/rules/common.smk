@@ -56,9 +56,10 @@ STUDIES = study_names(ROOT)
 SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
+# The folder with a conda environment for each kind of rule.
 ENVS = (ROOT / "envs").resolve()
-SETTING = "{env}-{states}-{depth}"
-CELL = f"{{algo}}-{SETTING}"
+# The name of a cell's files with wildcards, and all cells of the grid.
+CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 MAIN = main_setting(config)
 GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
@@ -69,7 +70,7 @@ except WorkflowError:  # Remote executors have no number of cores.
     CORES = 1
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
-GROUPS = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
+SEED_RANGES = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
 STEPS = Steps(config, SOURCE, workflow)
 with ending_in_a_sentence():
     STEPS.check_times()
@@ -108,6 +109,7 @@ def memory(wildcards, attempt):
     return 2000 * attempt
 
 
+# In paths of rules, `<results>` is the folder of results; each rule gives its own `<job>`.
 pathvars:
     results=str(RESULTS),
     logs=str(RESULTS / "logs"),

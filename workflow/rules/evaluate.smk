@@ -28,15 +28,15 @@ use rule step as baselines with:
 
 
 # Additional unseen tasks, which decide the claims on the MSVE. All cells share them.
-use rule step as evaluate_claims with:
+use rule step as unseen with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
-        options=step("ictd.steps.evaluate_claims", config["evaluation"]),
+        options=step("ictd.steps.unseen", config["evaluation"]),
     output:
         expand("<results>/metrics/{table}.csv", table=UNSEEN_TABLES),
     pathvars:
-        job="evaluate_claims",
+        job="unseen",
     priority: 1
 
 

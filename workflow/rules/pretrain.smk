@@ -23,7 +23,7 @@ use rule step as pretrain with:
 # The runs of all seeds of a cell in one file.
 use rule step as weights with:
     input:
-        runs=expand(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=GROUPS, allow_missing=True),
+        runs=expand(f"<results>/runs/{CELL}/{{seeds}}.npz", seeds=SEED_RANGES, allow_missing=True),
         options=step("ictd.steps.weights"),
     output:
         f"<results>/weights/{CELL}.npz",
@@ -37,12 +37,12 @@ use rule step as weights with:
 # single job, because importing torch takes longer than training a cell on these tasks.
 use rule step as audit with:
     input:
-        task_sets=expand(f"<results>/tasks/{{simulation}}/{GROUPS[0]}.npz", simulation=SIMULATIONS),
+        task_sets=expand(f"<results>/tasks/{{simulation}}/{SEED_RANGES[0]}.npz", simulation=SIMULATIONS),
         returns=expand(
-            f"<results>/returns/{{simulation}}/{GROUPS[0]}.npz",
+            f"<results>/returns/{{simulation}}/{SEED_RANGES[0]}.npz",
             simulation=SIMULATIONS if "mc" in config["algos"] else [],
         ),
-        trained=[f"<results>/runs/{cell}/{GROUPS[0]}.npz" for cell in sorted(CELLS)],
+        trained=[f"<results>/runs/{cell}/{SEED_RANGES[0]}.npz" for cell in sorted(CELLS)],
         options=step(
             "ictd.steps.audit",
             config["audit"],

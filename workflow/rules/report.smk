@@ -68,7 +68,11 @@ use rule step as article with:
 
 use rule step as explore with:
     input:
-        options=step("ictd.steps.report.explore"),
+        options=step(
+            "ictd.steps.report.explore",
+            page=ROOT / "report/explore/page.html",
+            parts=[ROOT / "report/explore/page.css", *sorted(ROOT.glob("report/explore/*.js"))],
+        ),
     output:
         report(
             "<results>/explore.html",

@@ -1,4 +1,6 @@
-# The base rule of all other rules: log, benchmark, resources and shell command.
+# The base rule of all other rules, `use rule step as NAME with:`: log, benchmark, resources and shell command.
+# What a job depends on is in a file, its input `options`, because Snakemake's records of params and code can be lost;
+# and a job is started by `shell:`, because a `script:` would import Snakemake in each job.
 rule step:
     log:
         "<logs>/<job>.log",
@@ -13,8 +15,7 @@ rule step:
         mem_mb=memory,
         runtime=60,
     params:
-        # Snakemake does not compare these functions of inputs; what a job depends on is in its options file.
-        variables=lambda wildcards, input, output: STEPS.variables(input, output),
+        # Snakemake does not compare functions of inputs, so another command repeats no job.
         command=STEPS.command,
     shell:
-        "{params.variables} python -m ictd.pipeline.runner {params.command} > {log:q} 2>&1"
+        "{params.command} > {log:q} 2>&1"

@@ -28,15 +28,6 @@ except ModuleNotFoundError as error:
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 # Above this number, floats cannot represent every whole number.
 LARGEST_INTEGER = 2**53
-# Descriptions of the types of JSON schema.
-TYPES = {
-    "array": "a list, such as [a, b]",
-    "boolean": "true or false",
-    "integer": "an integer",
-    "number": "a finite number",
-    "object": "keys with values",
-    "string": "a text",
-}
 PROJECT_FOLDERS = (
     ".ci .git .github .snakemake .venv config docs envs examples profiles reference report src studies tests workflow"
 ).split()
@@ -126,11 +117,7 @@ def differences(settings: dict, own: dict, section: str = "") -> list[str]:
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader that refuses what YAML's own loader takes: a key that a mapping has twice, and a value inside itself."""
-
-    def construct_document(self, node):
-        self.deep_construct = True
-        return super().construct_document(node)
+    """A loader that refuses a key that a mapping has twice, which YAML's own loader takes."""
 
     def construct_mapping(self, node, deep=False):
         seen = set()
@@ -252,34 +239,18 @@ VALIDATOR = jsonschema.validators.extend(
 
 def _explain(error: jsonschema.ValidationError) -> str:
     """Describe an error of a schema, as the inside of a sentence: the key, its value, and what is allowed."""
-    key = ".".join(part for part in error.absolute_path if isinstance(part, str))
-    place = next((f"value {part + 1} of " for part in error.absolute_path if isinstance(part, int)), "")
-    value, rule, allowed = error.instance, error.validator, error.validator_value
-    if rule == "additionalProperties":
+    names = [part for part in error.absolute_path if isinstance(part, str)]
+    places = [f"value {part + 1} of " for part in error.absolute_path if isinstance(part, int)]
+    key, value = "".join(places[:1]) + ".".join(names), error.instance
+    if error.validator == "additionalProperties":
         known = error.schema["properties"]
         unknown = min(set(value) - set(known), key=str)
-        where = f"{place}{key} has" if key else "there is"
+        where = f"{key} has" if key else "there is"
         suggestion = _suggestion(unknown, known)
         return f"{where} an unknown key {reprlib.repr(unknown)}{suggestion}; the keys are {', '.join(known)}"
-    if rule == "required":
-        missing = [name for name in allowed if name not in value]
-        return f"{f'{place}{key} lacks' if key else 'there is no'} key {missing[0]!r}"
-    advice = {
-        "type": f"give {TYPES.get(str(allowed), allowed)}",
-        "enum": f"choose from {', '.join(map(str, allowed))}" if rule == "enum" else "",
-        "minimum": f"give at least {allowed}",
-        "maximum": f"give at most {allowed}",
-        "exclusiveMinimum": f"give more than {allowed}",
-        "exclusiveMaximum": f"give less than {allowed}",
-        "multipleOf": f"give a multiple of {allowed}",
-        "minItems": f"give at least {allowed} value(s)",
-        "maxItems": f"give at most {allowed} value(s)",
-        "maxLength": f"give at most {allowed} letters",
-        "uniqueItems": "give each value once",
-        "pattern": f"give {error.schema.get('means')} only",
-    }
-    given = "empty" if value is None else reprlib.repr(value)
-    return f"{place}{key} is {given}; {advice.get(rule, error.message)}"
+    if error.validator == "pattern":
+        return f"{key} is {reprlib.repr(value)}; give {error.schema['means']} only"
+    return f"{key or 'settings'}: {error.message.replace(repr(value), reprlib.repr(value), 1)}"
 
 
 def _suggestion(name, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Digests of the code and texts that a step depends on.
 
 A step depends on its module, and on all modules of the project that this imports, directly or not.  The digest of a
-module covers its syntax tree without docstrings, and the scripts, styles and pages beside it.  Comments, docstrings,
+module covers its syntax tree without docstrings, and the style sheet beside it.  Comments, docstrings,
 formatting and times of files do not change it.
 """
 
@@ -16,8 +16,6 @@ from pathlib import Path
 # The project's folder, and the parent folder of each of its packages.
 PROJECT = Path(__file__).parents[3]
 PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
-# Endings of the files that belong to the module beside them.
-ENDINGS = (".css", ".html", ".js")
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
 # Decorators of functions whose docstring is shown to readers.
@@ -45,15 +43,14 @@ def syntax_tree(path: Path) -> ast.Module:
 
 
 def files_of(module: str) -> list[Path]:
-    """The file of a module, and the scripts, styles and pages with its name, or in its folder if it is a package.
+    """The file of a module, and the style sheet with its name.
 
     The list is empty if the module does not exist.
     """
     path = module_path(module)
     if path is None:
         return []
-    beside = path.parent.iterdir() if path.name == "__init__.py" else path.parent.glob(f"{path.stem}.*")
-    return [path, *sorted(file for file in beside if file.suffix in ENDINGS)]
+    return [path, *path.parent.glob(f"{path.stem}.css")]
 
 
 @cache
@@ -100,7 +97,7 @@ def edited(content: dict) -> list[str]:
 
 def listed(value) -> list:
     """A value as a list, unless it is one."""
-    return value if isinstance(value, list) else [value]
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def options_digest(content: dict) -> str:

@@ -207,10 +207,10 @@ class Steps:
         time.sleep(max(0, ahead))
 
     def command(self, wildcards, input, output) -> str:
-        """Make the command line of a job: the module of the step, and its options."""
+        """Make the command line of a job: environment variables, the module of the step, and its options."""
         if input.get("options") not in JOBS:
             raise ValueError("the rule has no options; give it the input options=step(MODULE).")
-        content, _, given_paths = JOBS[input.options]
+        content, sources, given_paths = JOBS[input.options]
         module = content["step"]
         parameters = main_parameters(module)
         values = dict(wildcards.items()) | content["options"] | given_paths
@@ -223,11 +223,7 @@ class Steps:
                 if name not in files:
                     raise ValueError(f"Step {module} needs an input or output {name!r} of its rule.")
                 values[name] = files[name]
-        return shlex.join([module, *(word for name in parameters for word in option(name, values[name]))])
-
-    def variables(self, input, output) -> str:
-        """Make the prefix of a job's command that sets its environment variables."""
-        content, sources, _ = JOBS[input.options]
+        options = [word for name in parameters for word in option(name, values[name])]
         job = {
             "results": self.config["results"],
             "options": input.options,
@@ -245,7 +241,8 @@ class Steps:
             ENVIRONMENTS_VARIABLE: os.pathsep.join(self.config["environments"]),
             JOB_VARIABLE: json.dumps(job),
         }
-        return " ".join(f"{name}={shlex.quote(str(value))}" for name, value in variables.items())
+        words = ["env", *(f"{name}={value}" for name, value in variables.items())]
+        return shlex.join([*words, "python", "-m", "ictd.pipeline.runner", module, *options])
 
 
 @cache
@@ -283,8 +280,8 @@ def main_parameters(module: str) -> dict[str, str]:
     path = module_path(module)
     if path is None:
         raise ValueError(f"There is no step {module}.")
-    functions = (node for node in syntax_tree(path).body if isinstance(node, ast.FunctionDef))
-    main = next((function for function in functions if function.name == "main"), None)
+    functions = {node.name: node for node in syntax_tree(path).body if isinstance(node, ast.FunctionDef)}
+    main = functions.get("main")
     if main is None:
         raise ValueError(f"{path} has no function main, so it is no step.")
     parameters = {}
@@ -310,8 +307,7 @@ def option(name: str, value) -> list[str]:
     """Write an option as words of a command line; a dict and a bool are written as JSON."""
     if isinstance(value, dict | bool):
         value = json.dumps(value, sort_keys=True)
-    values = value if isinstance(value, list | tuple) else [value]
-    return [f"--{name.replace('_', '-')}", *map(str, values)]
+    return [f"--{name.replace('_', '-')}", *map(str, listed(value))]
 
 
 def use_own_python() -> None:

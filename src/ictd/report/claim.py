@@ -91,10 +91,6 @@ class Claim:
         """One of ``ictd.report.verdicts.VERDICTS``, by ``ictd.report.verdicts.verdict_by``."""
         return verdict_by(self.relation, self.threshold, self.value, self.low, self.high)
 
-    def with_trials(self, values) -> "Claim":
-        """The claim with its numbers of trials, given the statistic of each trial."""
-        return replace(self, trials=len(values), trials_hold=int(self.met(np.asarray(values)).sum()))
-
 
 def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
     """Whether each cosine is positive and its square above a threshold."""
@@ -106,13 +102,10 @@ class Trials(NamedTuple):
 
     Parameters
     ----------
-    samples : (S,) array, of which the interval is computed
-    seeds : (T,) array, optional
-        The values of which those are counted that meet the threshold, if they are not the samples.
+    samples : (S,) array
     """
 
     samples: np.ndarray
-    seeds: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -123,8 +116,8 @@ class Statement:
     ----------
     compute : function
         A generator of pairs of a setting and a value.  The setting is a text or a sequence of words and numbers.  The
-        value is a number, an ``Estimate`` with its interval, or ``Trials``.  A pair may be followed by ``Trials`` that
-        are only counted.
+        value is a number, an ``Estimate`` with its interval, or ``Trials``.  A third item is an array of statistics of
+        trials, of which those are counted that meet the threshold; by default they are those of ``Trials``.
     claim : Claim
         Without a setting and a value; its id is the name of the statement.
     kind : str, or function of results, id and setting that returns it
@@ -143,30 +136,27 @@ class Statement:
         """Make the claims on all settings; ``Trials`` with fewer than two samples make no claim."""
         claims = []
         for setting, value, *counted in self.compute(results):
-            claim = self._claim(setting, value)
-            if claim is not None:
-                kind = self.kind if isinstance(self.kind, str) else self.kind(results, self.id, claim.setting)
-                claim = replace(claim, kind=kind)
-                claims.append(claim.with_trials(counted[0]) if counted else claim)
+            place = setting if isinstance(setting, str) else "-".join(map(str, setting))
+            kind = self.kind if isinstance(self.kind, str) else self.kind(results, self.id, place)
+            claim = replace(self.claim, id=f"{self.id}/{place}", setting=place, kind=kind)
+            if isinstance(value, Trials):
+                if len(value.samples) < 2:
+                    continue
+                counted = counted or [value.samples]
+                resampled = bootstrap_mean(np.asarray(value.samples))
+                value = resampled.estimate()
+                p = resampled.level_below(claim.threshold)
+                p = p if claim.relation == ">" else 1 - p
+                # Resamples do not resolve smaller probabilities.
+                claim = replace(claim, p=float(np.clip(p, 1 / (1 + RESAMPLES), RESAMPLES / (1 + RESAMPLES))))
+            if not isinstance(value, Estimate):
+                value = Estimate(value if isinstance(value, int) else float(value), None, None)
+            claim = replace(claim, **value._asdict())
+            for trials in counted:
+                hold = int(claim.met(np.asarray(trials)).sum())
+                claim = replace(claim, trials=len(trials), trials_hold=hold)
+            claims.append(claim)
         return claims
-
-    def _claim(self, setting, value) -> Claim | None:
-        """The claim on one setting."""
-        place = setting if isinstance(setting, str) else "-".join(map(str, setting))
-        claim = replace(self.claim, id=f"{self.id}/{place}", setting=place)
-        if isinstance(value, Estimate):
-            return replace(claim, **value._asdict())
-        if not isinstance(value, Trials):
-            return replace(claim, value=value if isinstance(value, int) else float(value))
-        if len(value.samples) < 2:
-            return None
-        resampled = bootstrap_mean(np.asarray(value.samples))
-        p = resampled.level_below(claim.threshold)
-        p = p if claim.relation == ">" else 1 - p
-        # Resamples do not resolve smaller probabilities.
-        p = float(np.clip(p, 1 / (1 + RESAMPLES), RESAMPLES / (1 + RESAMPLES)))
-        trials = value.samples if value.seeds is None else value.seeds
-        return replace(claim, **resampled.estimate()._asdict(), p=p).with_trials(trials)
 
 
 def claim(
@@ -198,10 +188,20 @@ def claim(
         said = paragraphs(compute)
         statistic = said[-1].rstrip(".")
         statistic = statistic[0].lower() + statistic[1:] if statistic[1:2].islower() else statistic
-        words = {"setting": "", "statement": statement or said[0], "statistic": statistic}
-        look = {"kind": "", "section": section, "shown": shown, "unit": unit}
-        decided_by = {"value": np.nan, "relation": relation, "threshold": threshold}
-        return Statement(compute, Claim(id or compute.__name__, **look, **words, **decided_by), kind)
+        undecided = Claim(
+            id=id or compute.__name__,
+            kind="",
+            section=section,
+            setting="",
+            statement=statement or said[0],
+            statistic=statistic,
+            value=np.nan,
+            relation=relation,
+            threshold=threshold,
+            shown=shown,
+            unit=unit,
+        )
+        return Statement(compute, undecided, kind)
 
     return made
 

@@ -7,8 +7,11 @@ from base64 import b64encode
 from pathlib import Path
 from urllib.parse import unquote
 
+from ictd.report.markdown import as_html
 from ictd.report.verdicts import VERDICTS, words
 
+# A formula in LaTeX.
+FORMULA = re.compile(r"(\$[^$]+\$)")
 # A text that begins with a verdict.
 VERDICT = "|".join(VERDICTS)
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
@@ -76,17 +79,11 @@ def _cell(name: str, is_verdict: bool, value) -> str:
 
 # Symbols in texts, as HTML, and without markup for attributes.
 SYMBOLS = {"theta^TD": ("θ<sup>TD</sup>", "θᵀᴰ"), "Theta^looped": ("Θ<sup>looped</sup>", "Θ looped")}
-# Signs for words in formulas; formulas stand between dollar signs.
-SIGNS = {
-    "beta": "β", "eta": "η", "gamma": "γ", "nu": "ν", "theta": "θ", "xi": "ξ", "zeta": "ζ", "grad": "∇", "inf": "∞",
-}  # fmt: skip
 
 
 def text(raw: str) -> str:
-    """Text as HTML, with formulas in italics; no line ends beside ±."""
-    parts = html.escape(raw, quote=False).split("$")
-    parts[1::2] = [f"<i>{_formula(part)}</i>" for part in parts[1::2]]
-    shown = "".join(parts).replace(" ± ", "\u00a0±\u00a0")
+    """Text as HTML, with its formulas as they are (``with_formulas``); no line ends beside ±."""
+    shown = FORMULA.sub(r"<var>\1</var>", html.escape(raw, quote=False)).replace(" ± ", "\u00a0±\u00a0")
     for name, (symbol, _) in SYMBOLS.items():
         shown = shown.replace(name, symbol)
     return shown
@@ -99,14 +96,12 @@ def attribute(raw: str) -> str:
     return html.escape(raw)
 
 
-def _formula(formula: str) -> str:
-    """A formula as HTML, with SIGNS for words, and with _x, ^x and ^{xy} as subscripts and superscripts."""
-    formula = formula.replace("&lt;=", "≤").replace("-&gt;", "→")
-    formula = re.sub(r"(?<![a-z])[a-z]+(?![a-z])", lambda word: SIGNS.get(word[0], word[0]), formula)
-    for sign, tag in (("_", "sub"), ("^", "sup")):
-        script = rf"\{sign}(?:\{{(.*?)\}}|(TD|\w|∞))"
-        formula = re.sub(script, lambda match, tag=tag: f"<{tag}>{match[1] or match[2]}</{tag}>", formula)
-    return formula
+def with_formulas(body: str) -> str:
+    """The body of a page, with MathML in place of LaTeX between dollar signs, which ``text`` has marked."""
+    marked = re.compile(r"<var>(\$.*?\$)</var>")
+    shown = as_html("\n\n".join(map(html.unescape, marked.findall(body))))
+    formulas = iter(re.findall("<math.*?</math>", shown, re.DOTALL))
+    return marked.sub(lambda _: next(formulas), body)
 
 
 def without_dead_links(body: str) -> str:

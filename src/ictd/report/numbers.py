@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from ictd.report.part import PAPER
-from ictd.report.tables import load_table
-from ictd.report.verdicts import HOLDS
+from ictd.report.tables import load_table, load_tables
+from ictd.report.verdicts import holding
 from ictd.storage import load_json, reading
 
 NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
@@ -88,18 +88,16 @@ def _cell(value) -> str:
     return str(value).replace("theta^TD", r"$\theta^{\mathrm{TD}}$").replace("|", r"\|")
 
 
-def load_numbers(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
-    """Numbers and tables by their names: ``numbers.csv`` and ``tables/*.csv`` of a folder of results."""
-    numbers = load_table(folder / "numbers.csv")
-    values = map(_plain, numbers["value"])
-    tables = {path.stem: load_table(path) for path in sorted(folder.glob("tables/*.csv"))}
-    return dict(zip(numbers["name"], values, strict=True)), tables
-
-
-def quoted(folder: Path, prefix: str = "") -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
-    """Numbers and tables of a folder of results, also of its claims, by their names in pages, with a prefix."""
-    numbers, tables = load_numbers(folder)
-    numbers |= of_claims(load_json(folder / "claims.json"))
+def quoted(rows: pd.DataFrame, part: str) -> tuple[dict[str, float | str], dict[str, pd.DataFrame]]:
+    """Numbers and tables of the reference of a part, also of its claims, by their names in pages."""
+    of_numbers = rows[rows["kind"] == "number"]
+    numbers = dict(zip(of_numbers["name"], map(_plain, of_numbers["value"]), strict=True)) | _of_claims(rows)
+    tables = {}
+    for name, cells in rows[rows["kind"] == "table"].groupby("name", sort=False):
+        columns = cells["column"].unique()
+        values = cells["value"].map(_plain).to_numpy(dtype=object).reshape(-1, len(columns))
+        tables[name] = pd.DataFrame(values, columns=columns)
+    prefix = "" if part == PAPER else f"{part}."
     return tuple({f"{prefix}{name}": value for name, value in named.items()} for named in (numbers, tables))
 
 
@@ -119,41 +117,32 @@ def load_references(folder: Path) -> tuple[dict[str, float | str], dict[str, pd.
     """
     numbers, tables = {}, {}
     for path in sorted(folder.glob("pages/*.csv")):
-        prefix = "" if path.stem == PAPER else f"{path.stem}."
-        rows = load_reference(path)
-        of_numbers = rows[rows["kind"] == "number"]
-        for name, value in zip(of_numbers["name"], of_numbers["value"], strict=True):
-            numbers[f"{prefix}{name}"] = _plain(value)
-        numbers |= {f"{prefix}{name}": value for name, value in of_claims(_claims_of(rows)).items()}
-        for name, cells in rows[rows["kind"] == "table"].groupby("name", sort=False):
-            columns = cells["column"].unique()
-            values = cells["value"].map(_plain).to_numpy(dtype=object).reshape(-1, len(columns))
-            tables[f"{prefix}{name}"] = pd.DataFrame(values, columns=columns)
+        of_part = quoted(load_reference(path), path.stem)
+        numbers |= of_part[0]
+        tables |= of_part[1]
     return numbers, tables
 
 
-def of_claims(records: list[dict]) -> dict[str, float | str]:
-    """Numbers of claims, by their names in pages; ``records`` have the fields of ``OF_CLAIMS`` and an id."""
-    numbers = {}
-    groups = {}
-    for claim in records:
-        numbers[claim["id"]] = claim["value"]
-        numbers |= {f"{claim['id']}/{end}": claim[end] for end in ("low", "high")}
-        groups.setdefault(claim["id"].split("/")[0], []).append(claim)
+def _of_claims(rows: pd.DataFrame) -> dict[str, float | str]:
+    """Numbers of the claims in a reference, by their names in pages."""
+    numbers, groups = {}, {}
+    for name, claim in _claims_of(rows).items():
+        numbers[name] = claim["value"]
+        numbers |= {f"{name}/{end}": claim[end] for end in ("low", "high")}
+        groups.setdefault(name.split("/")[0], []).append(claim)
     for name, group in groups.items():
-        values = [claim["value"] for claim in group if isinstance(claim["value"], int | float)]
+        values = [claim["value"] for claim in group if not isinstance(claim["value"], str)]
         numbers |= {f"{name}/lowest": min(values), f"{name}/highest": max(values)} if values else {}
-        numbers[f"{name}/settings"] = len(group)
-        numbers[f"{name}/holds"] = sum(claim["verdict"] == HOLDS for claim in group)
+        numbers |= {f"{name}/settings": len(group), f"{name}/holds": holding(group)}
     return numbers
 
 
-def _claims_of(rows: pd.DataFrame) -> list[dict]:
-    """The claims in a reference."""
+def _claims_of(rows: pd.DataFrame) -> dict[str, dict]:
+    """The claims in a reference, by their names, with the fields of ``OF_CLAIMS``."""
     claims = {}
     for row in rows[rows["kind"] == "claim"].itertuples():
-        claims.setdefault(row.name, {"id": row.name})[row.column] = _plain(row.value)
-    return [*claims.values()]
+        claims.setdefault(row.name, {})[row.column] = _plain(row.value)
+    return claims
 
 
 def load_reference(path: Path) -> pd.DataFrame:
@@ -167,9 +156,11 @@ def reference_of(folder: Path) -> pd.DataFrame:
 
     Every value is a text; NaN and None are empty.
     """
-    numbers, tables = load_numbers(folder)
-    rows = [("number", name, "", "", value) for name, value in numbers.items()]
-    for name, frame in tables.items():
+    numbers = load_table(folder / "numbers.csv")
+    rows = [
+        ("number", name, "", "", _plain(value)) for name, value in zip(numbers["name"], numbers["value"], strict=True)
+    ]
+    for name, frame in load_tables(sorted(folder.glob("tables/*.csv"))).items():
         rows += [
             ("table", name, row, column, value)
             for row, values in enumerate(frame.to_dict("records"))
@@ -191,7 +182,7 @@ def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float, ro
     and not the values.
     """
     both = found.merge(reference, "outer", on=COLUMNS[:-1], suffixes=("", "_wanted"), indicator=True)
-    claims = {claim["id"]: claim for claim in _claims_of(reference)}
+    claims = _claims_of(reference)
     sentences = []
     for kind, item, row, column, new, old, where in both.itertuples(index=False):
         name = " ".join(filter(None, (kind, item, row, column)))

@@ -9,8 +9,9 @@ from ictd.report import html
 from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import Markup, fold
 from ictd.report.markdown import as_html
-from ictd.report.numbers import ABSENT, fill, quoted
+from ictd.report.numbers import ABSENT, fill, quoted, reference_of
 from ictd.report.part import PAPER, results_module, shown_in
+from ictd.report.tables import load_tables
 from ictd.storage import load_json, load_text
 
 # A fold without content.
@@ -35,17 +36,15 @@ class Page:
         self.results = module.load(self.folder, settings, *map(Path, texts))
         self.claims = load_json(self.folder / "claims.json")
         prefix = "" if part == PAPER else f"{part}."
-        # The numbers and tables as written to files.
-        numbers, frames = quoted(self.folder, prefix)
-        tables, self.tables = dict(frames), {}
+        numbers, tables = quoted(reference_of(self.folder), part)
+        # The tables as written to files.
+        frames, self.tables = load_tables(sorted(self.folder.glob("tables/*.csv"))), {}
         for table in shown_in(module, "table"):
-            name = f"{prefix}{table.name}"
-            frame = frames.get(name)
-            made = html.table(frame) if frame is not None else table.make(self.results)
+            made = html.table(frames[table.name]) if table.name in frames else table.make(self.results)
             caption = f'<p class="caption">{html.text(table.caption)}</p>'
             self.tables[table.name] = f'<div id="{html.anchor("table", table.name)}">{caption}\n{made}</div>'
             # In Markdown, an empty line ends HTML.
-            tables.setdefault(name, re.sub(r"\n\s*\n", "\n", f"{self.tables[table.name]}\n"))
+            tables.setdefault(f"{prefix}{table.name}", re.sub(r"\n\s*\n", "\n", f"{self.tables[table.name]}\n"))
         rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
         self.tables.setdefault("settings", html.table(pd.DataFrame(rows)))
         paths = {figure: self.folder / f"figures/{figure.name}.png" for figure in shown_in(module, "figure")}

@@ -6,13 +6,12 @@ import pytest
 import torch
 from tolerances import ENGINES, ROUNDING
 
-from ictd.engine import Engine
 from ictd.prompt import prompts_of
 from ictd.storage import load_arrays
 from ictd.torch_twin import LinearTransformer
 from ictd.transformer import Weights
 from studies.control import pretrain
-from studies.control.processes import Place, draw_policies, draw_processes, greedy, pair_paths, uniform
+from studies.control.processes import Place, draw_policies, draw_processes, greedy, pair_paths
 from studies.control.tests import slow
 
 torch.set_num_threads(1)
@@ -52,7 +51,6 @@ def test_a_share_of_policies_is_soft(soft_share):
 def test_greedy_policies_take_the_greatest_value_and_break_ties_at_random():
     np.testing.assert_array_equal(greedy(np.array([[1.0, 2.0], [3.0, 1.0]])), [[0, 1], [1, 0]])
     assert 0.3 < greedy(np.zeros((200, STATES, ACTIONS)))[..., 0].mean() < 0.7
-    assert (uniform((2, 3, 4)) == 0.25).all()
 
 
 def test_paths_follow_their_uniform_numbers(monkeypatch):
@@ -129,17 +127,3 @@ def test_pretraining_agrees_with_automatic_differentiation(monkeypatch, tmp_path
         np.testing.assert_allclose(u[seed], literal.model.u.detach(), atol=ENGINES, rtol=0)
         np.testing.assert_allclose(A[seed], literal.model.A.detach(), atol=ENGINES, rtol=0)
     assert np.abs(A - start.A).max() > 0.05
-
-
-def test_a_divergence_stops_before_its_update():
-    variant = pretrain.Variant(**VARIANT | {"place": Place(**PLACE)})
-    u, A = np.zeros(2 * PAIRS), np.full((2 * PAIRS, 2 * PAIRS), 1e200)
-    engine = Engine(Weights(u, A), "td", 3, GAMMA, learning_rate=0.01, clip=1)
-    estimated, done = engine.train(*pretrain.training_data(variant, new_rng())(5))
-    assert done == 0 and np.isnan(estimated[1:]).all() and (engine.weights().A == A).all()
-
-
-@pytest.mark.parametrize(("key", "choices"), [("algo", "td, mc"), ("prompts", "transitions, grouped, enumerated")])
-def test_unknown_choices_are_refused(key, choices):
-    with pytest.raises(ValueError, match=rf"^{key} is 'x'; choose from {choices}\.$"):
-        pretrain.Variant(**VARIANT | {key: "x"})

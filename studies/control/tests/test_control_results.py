@@ -1,13 +1,12 @@
-"""Claims, tables and the figure on made-up results."""
+"""Claims and numbers on made-up results."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from ictd.pipeline.config import load_yaml
 from ictd.pipeline.grid import variants
 from ictd.pipeline.provenance import PROJECT
-from ictd.report.part import Shown, statements_in
+from ictd.report.part import statements_in
 from ictd.storage import save_arrays
 from studies.control import results as study
 
@@ -45,17 +44,7 @@ def verdicts(results):
 def test_all_claims_can_hold_and_are_decided_for_three_numbers_of_transitions():
     found = verdicts(made_up())
     assert all(set(of_claim) == {"holds"} for of_claim in found.values())
-    assert {name: len(of_claim) // 3 for name, of_claim in found.items()} == {
-        "beats_rewards": 5,
-        "behind_lspi": 5,
-        "behind_smoothed": 5,
-        "behind_smoothed_with_pseudo_counts": 5,
-        "pseudo_counts_help": 3,
-        "grouping_helps": 3,
-        "transitions_over_other_prompts": 2,
-        "deeper": 2,
-        "iterations_help": 5,
-    }
+    assert [len(of_claim) // 3 for of_claim in found.values()] == [5, 5, 5, 5, 3, 3, 2, 2, 5]
 
 
 @pytest.mark.parametrize(
@@ -88,32 +77,21 @@ def test_intervals_are_over_processes_and_trials_are_seeds():
 
 def test_shares_are_relative_to_the_uniform_and_the_optimal_policy(tmp_path):
     mean_value = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 5.0]])  # (K+1, N)
-    rows = {"method": ["td", "lspi", "td"], "parameter": [[0.0], [2.0], [0.0]], "context_lengths": [5]}
-    values = np.stack([mean_value, mean_value, mean_value + 0.5])[:, None]
-    values[2, 0, 0] -= 0.5
+    rows = {"method": ["lspi", "td"], "parameter": [[2.0], [0.0]], "context_lengths": [5]}
+    values = np.stack([mean_value - 1, mean_value])[:, None]
+    values[0, 0, 0] = mean_value[0]
     save_arrays(tmp_path / "places/home.npz", **rows, mean_value=values, optimal=np.array([4.0, 7.0]))
     results = study.load(tmp_path, SETTINGS | {"places": SETTINGS["places"][:1]})
     # The optimal policy is better than the uniform policy by 3 and by 5, so the mean is 4.
     np.testing.assert_allclose(results.shares["home", "td"][0, 0], [[0.25, -0.25], [0.5, -0.25], [0.75, 0.5]])
-    np.testing.assert_allclose(results.share("td")[:, 0], [[0.75, 0.5], [0.875, 0.625]])
-    assert results.share("lspi").shape == (1, 1, 2) and results.parameters["home", "lspi"] == [2]
+    assert results.parameters["home", "lspi"] == [2]
 
 
-def test_tables_numbers_and_the_figure_have_the_results():
+def test_numbers_have_the_results():
     results = made_up()
     results.shares["home", "theta_td"][:, -1] -= 0.1
-    made = {name: one.make(results) for name, one in vars(study).items() if isinstance(one, Shown)}
-    shares = made["shares"].set_index("method")["m = 20"]
-    assert shares["td"] == results.share("td")[:, 1].mean() and shares["lspi"] == results.share("lspi")[:, 1].mean()
-    assert shares["td, one iteration"] == results.share("td", iteration=1)[:, 1].mean()
-    assert len(made["formats"]) == 9 and len(made["places"]) == 15
-    assert made["parameters"].values.tolist()[0][1:] == ["lspi", 1.0, 2.0, 3.0]
-    found = made["differences"]
+    found = study.differences.make(results)
     assert found["minus_theta_td_short"] == pytest.approx(0.2, abs=0.01)
     assert found["minus_theta_td_long"] == pytest.approx(0.3, abs=0.01)
     low, high = (found[f"enumerated_minus_smoothed_short_{end}"] for end in ("low", "high"))
     assert low < found["enumerated_minus_smoothed_short"] < high and abs(low + 0.5) < 0.01
-    left, right = made["critics"].axes
-    np.testing.assert_allclose(left.lines[1].get_ydata(), -0.4, atol=0.01)
-    np.testing.assert_allclose(right.lines[0].get_ydata(), [0.4, 0.5, 0.6], atol=0.01)
-    plt.close("all")

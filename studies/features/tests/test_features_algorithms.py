@@ -6,36 +6,16 @@ from tolerances import ENGINES, ROUNDING
 
 from ictd.context import Context
 from ictd.transformer import Weights, estimates
-from studies.features import algorithms
-from studies.features.algorithms import (
-    DIRECTIONS,
-    LSTD,
-    blocks_of,
-    fit,
-    lstd,
-    projection,
-    td,
-    trimmed_mean,
-    tuned_lstd,
-)
+from studies.features.algorithms import LSTD, blocks_of, fit, lstd, td, trimmed_mean, tuned_lstd
 from studies.features.measures import block_coefficients, measures
-from studies.features.setting import Setting
 from studies.features.tasks import held_out
+from studies.features.tests.small import small
 
-MAIN = {
-    "env": "boyan", "states": 6, "features": "normal", "dimension": 3, "depth": 4, "discount": 0.9, "start": "random",
-    "initial_gain": 0.1, "updates": 30, "targets": ["td", "values"], "seeds": 2,
-}  # fmt: skip
 COLUMNS = ["equal", "weighted", "reversible"]
 
 
 def drawn(size=5, columns="equal", **changes):
-    return held_out(Setting(**MAIN | changes), size, 0, "test", columns)
-
-
-def mean_msve(data, method, numbers):
-    w, _ = td(data, blocks_of(data, method), np.array(numbers), 4)
-    return data.msve(w).mean()
+    return held_out(small(**changes), size, 0, "test", columns)
 
 
 @pytest.mark.parametrize("env", ["boyan", "loop", "dense"])
@@ -78,29 +58,29 @@ def test_a_layer_makes_the_update():
     w, _ = td(data, blocks_of(data, "eta"), alpha * np.array([1, eta]), 4)
     weights = Weights(np.zeros(6), np.kron(B, np.eye(3)))
     np.testing.assert_allclose(estimates(weights, G, 4), w, rtol=ENGINES, atol=ENGINES)
-    found = measures(weights.A)
-    assert [found[name] for name in ("alpha", "eta", "four")] == pytest.approx([alpha, eta, 1])
+    # 11' adds 1 to the multiples of I in `four`, and 6 squares in each of two blocks; alpha and eta leave it out.
+    found = measures(weights.A + np.kron([[-1, 1], [0, 0]], np.ones((3, 3))))
+    share = (2 * (alpha + 1) ** 2 + 2 * (alpha * eta) ** 2) / (2 * (alpha + 1) ** 2 + 2 * (alpha * eta) ** 2 + 4)
+    assert [found[name] for name in ("alpha", "eta", "four")] == pytest.approx([alpha, eta, share])
 
 
 def test_derivatives_are_those_of_small_differences():
     data, numbers = drawn(), np.array([0.5, 0.2, 0.1])
     blocks = blocks_of(data, "split")
     _, derivatives = td(data, blocks, numbers, 4)
-    for k, small in enumerate(1e-5 * np.eye(3)):
-        high, low = (td(data, blocks, numbers + sign * small, 4)[0] for sign in (1, -1))
+    for k, step in enumerate(1e-5 * np.eye(3)):
+        high, low = (td(data, blocks, numbers + sign * step, 4)[0] for sign in (1, -1))
         np.testing.assert_allclose(derivatives[k], (high - low) / 2e-5, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", ["td", "mean", "split"])
-def test_a_fit_is_no_worse_than_a_grid(method):
+def test_a_fit_is_no_worse_than_a_grid():
     data = drawn(40)
-    numbers = fit(data, blocks_of(data, method), 4)
-    near = [numbers + 0.05 * np.array(step) - 0.05 for step in np.ndindex(*(3,) * len(numbers))]
-    grid = [[alpha, *(alpha * np.array(etas))] for alpha in np.linspace(0.2, 4, 20)
-            for etas in np.ndindex(*(4,) * (len(numbers) - 1))]  # fmt: skip
-    least = min(mean_msve(data, method, other) for other in near + grid)
-    assert mean_msve(data, method, numbers) <= least * (1 + 1e-6)
-    assert DIRECTIONS[method].shape == (len(numbers), 3)
+    blocks = blocks_of(data, "split")
+    numbers = fit(data, blocks, 4)
+    near = [numbers + 0.05 * np.array(step) - 0.05 for step in np.ndindex(3, 3, 3)]
+    grid = [alpha * np.array([1, *etas]) for alpha in np.linspace(0.2, 4, 20) for etas in np.ndindex(4, 4)]
+    least, *others = (data.msve(td(data, blocks, one, 4)[0]).mean() for one in [numbers, *near, *grid])
+    assert least <= min(others) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("columns", COLUMNS)
@@ -117,39 +97,18 @@ def test_lstd_solves_for_zero_mean_td_errors(columns):
             assert np.abs((c * delta) @ z).max() < 1e-8
 
 
-def test_lstd_1_of_weighted_prompts_is_the_projection_and_no_method_is_below_it():
-    data = drawn(20, "weighted")
-    w = projection(data)
-    (found,) = lstd(data, "traces", 1.0, [1e-14])
-    np.testing.assert_allclose(found, w, rtol=1e-6, atol=1e-8)
-    for kind, *_ in LSTD.values():
-        assert (data.msve(lstd(data, kind, 0.5, [0.1, 0.2])) >= data.msve(w)).all()
-
-
-def test_the_mean_has_no_effect_with_a_constant_feature():
-    constant, normal = (drawn(20, features=kind) for kind in ("constant", "normal"))
-    for data, is_equal in ((constant, True), (normal, False)):
-        found = [lstd(data, "mean", x, [1e-12])[0] for x in (0.0, 3.0)]
-        assert np.allclose(*found, rtol=1e-6) == is_equal
-
-
 def test_tuning_takes_the_least_trimmed_mean(monkeypatch):
-    monkeypatch.setitem(algorithms.LSTD, "lstd_mean", ("mean", [0.0, 0.5, 5.0], [0.01, 0.1]))
+    xs, ridges = [0.0, 0.5, 5.0], [0.01, 0.1]
+    monkeypatch.setitem(LSTD, "lstd_mean", ("mean", xs, ridges))
     data = drawn(40)
-    scores = {(x, ridge): trimmed_mean(data.msve(lstd(data, "mean", x, [ridge]))[0])
-              for x in (0.0, 0.5, 5.0) for ridge in (0.01, 0.1)}  # fmt: skip
+    scores = {(x, ridge): trimmed_mean(data.msve(lstd(data, "mean", x, [ridge])[0])) for x in xs for ridge in ridges}
     assert tuned_lstd("lstd_mean", data) == min(scores, key=scores.get)
     assert trimmed_mean(np.arange(40.0)) == np.arange(38).mean()
     assert (data.msve(np.full((40, 3), np.nan)) == np.inf).all()
 
 
 def test_measures_of_known_weights():
-    G, H = 2 * np.eye(3) + 0.5, np.eye(3)
-    A = np.block([[-G, G], [-H, H]])
-    found = measures(A)
-    assert found["alpha"] == pytest.approx(2) and found["eta"] == pytest.approx(0.5)
-    assert found["four"] == pytest.approx(2 * (2.5**2 * 3 + 3) / (A**2).sum())
-    # The slow twin: least squares over multiples of I and of 11' in each block of the first d columns.
+    """Least squares over multiples of I and of 11' in each block of the first d columns."""
     A = np.random.default_rng(0).normal(size=(12, 12))
     basis = np.stack([np.eye(3).ravel(), np.ones(9)], axis=1)
     blocks = [A[3 * row : 3 * row + 3, :3] for row in range(4)]

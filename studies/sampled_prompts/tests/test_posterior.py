@@ -7,7 +7,6 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.evaluation import draw_unseen_tasks
 from studies.sampled_prompts.posterior import boyan_posterior, posterior_values
 
 DISCOUNT = 0.85
@@ -41,25 +40,3 @@ def test_bayes_samples_the_prior_weighted_by_the_likelihood(states, path):
     np.testing.assert_allclose(posterior.stationary, mu, rtol=ROUNDING)
     found = posterior_values(posterior, known, DISCOUNT)
     np.testing.assert_array_less(np.abs(found - expected), 5 * error + 0.005)
-
-
-@pytest.mark.parametrize(("states", "steps"), [(5, 5), (5, 1000), (20, 100)])
-def test_effective_sample_sizes_are_large(states, steps):
-    data = draw_unseen_tasks(0, states, 5, steps, DISCOUNT, "boyan")
-    rng = np.random.default_rng(3)
-    assert min(boyan_posterior(path, states, 1000, rng).effective_size for path in data.paths) > 80
-
-
-def test_the_estimate_has_the_least_expected_msve():
-    """Other estimates have a larger expected MSVE over the samples of the posterior."""
-    rng = np.random.default_rng(4)
-    posterior = boyan_posterior(np.array([0, 1, 3]), 4, 500, rng)
-    reward = np.array([0.5, -1.0, 0.0, 0.0])
-    values = ictd.value_function(posterior.transition, reward, DISCOUNT)
-    estimate = posterior_values(posterior, reward, DISCOUNT)
-
-    def expected_msve(estimate):
-        return posterior.weights @ ictd.msve(posterior.stationary, values, estimate)
-
-    for direction in rng.normal(size=(10, 4)):
-        assert expected_msve(estimate) < expected_msve(estimate + 1e-3 * direction)

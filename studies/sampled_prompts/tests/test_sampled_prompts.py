@@ -56,38 +56,51 @@ def material(seed, algo):
 @pytest.mark.parametrize("algo", ["td", "mc"])
 def test_batches_and_contexts_have_their_own_streams(algo):
     """Draws do not depend on other algorithms, and only MC needs whole returns."""
-    draw = pretrain.training_data(pretrain.Training(**(TRAINING | {"algos": [algo]})), 7, {})
-    both = pretrain.training_data(pretrain.Training(**(TRAINING | {"algos": ["mc", "td"]})), 7, {})
-    streams = {name: ictd.generator(7, "boyan", STATES, f"agent {name}") for name in ("tasks", "unrolls")}
-    for size in (5, 300):
-        tasks, context, batches = draw(size)
-        expected = ictd.sample_tasks("boyan", STATES, size, streams["tasks"])
-        np.testing.assert_array_equal(tasks.transition, expected.transition)
-        unrolls = ictd.unroll(expected, 8, GAMMA, {"td": 1, "mc": 30}[algo], streams["unrolls"])
-        for found in (batches[algo], both(size)[2][algo]):
-            np.testing.assert_array_equal(found.return_sums, unrolls.return_sums)
-            np.testing.assert_array_equal(found.transitions, unrolls.transitions)
+    draw, both = (
+        pretrain.training_data(pretrain.Training(**(TRAINING | {"algos": algos})), 7, {})
+        for algos in ([algo], ["mc", "td"])
+    )
+    tasks, context, batches = draw(300)
+    rngs = (ictd.generator(7, "boyan", STATES, f"agent {name}") for name in ("tasks", "unrolls"))
+    expected = ictd.sample_tasks("boyan", STATES, 300, next(rngs))
+    unrolls = ictd.unroll(expected, 8, GAMMA, {"td": 1, "mc": 30}[algo], next(rngs))
+    np.testing.assert_array_equal(tasks.transition, expected.transition)
+    for found in (batches[algo], both(300)[2][algo]):
+        np.testing.assert_array_equal(found.return_sums, unrolls.return_sums)
+        np.testing.assert_array_equal(found.transitions, unrolls.transitions)
     assert set(context.length) == set(range(2, 6))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
-def test_runs_are_pretrained_on_their_format(folder, kind):
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for name, training in SETTINGS.items() for kind in training["formats"]]
+)
+def test_runs_are_pretrained_on_their_format(folder, name, kind):
     """All formats have the same tasks, contexts and batches."""
+    (algo,) = SETTINGS[name]["algos"]
+    found = weights_of(folder, name, kind)
     for seed in range(SEEDS):
-        tasks, context, batches = material(seed, "mc")
-        grams = []
-        for k in range(TASKS):
-            # Rounded, because shares of steps times the number of steps are not exact integers.
-            counts = np.rint(context.D[k] * context.length[k]).astype(int)
-            columns = columns_of_format(kind, counts, tasks.transition[k], tasks.reward[k])
-            # Grouped columns are averaged over n, also if some are missing.
-            grams.append(columns @ columns.T / (STATES if kind == "grouped" else columns.shape[1]))
+        tasks, context, batches = material(seed, algo)
+        prompts, engine = gram_matrices(kind, tasks, context), Engine
+        if name == "softmax":
+            columns = {"enumerated": Columns.enumerated(tasks, GAMMA)}
+            columns["step"] = Columns.sampled(context, tasks.reward, GAMMA)
+            prompts, engine = columns[kind], SoftmaxEngine
         start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
-        engine = Engine(start, "mc", DEPTH, GAMMA, 0.01, clip=0.5)
-        engine.train(tasks.reward, batches, np.stack(grams))
-        found = weights_of(folder, "main", kind)
-        np.testing.assert_allclose(found.A[seed], engine.weights().A, atol=ENGINES)
-        np.testing.assert_allclose(found.u[seed], engine.weights().u, atol=ENGINES)
+        trained = engine(start, algo, DEPTH, GAMMA, 0.01, clip=0.5)
+        trained.train(tasks.reward, batches, prompts)
+        np.testing.assert_allclose(found.A[seed], trained.weights().A, atol=ENGINES)
+        np.testing.assert_allclose(found.u[seed], trained.weights().u, atol=ENGINES)
+
+
+def gram_matrices(kind, tasks, context):
+    grams = []
+    for k in range(TASKS):
+        # Rounded, because shares of steps times the number of steps are not exact integers.
+        counts = np.rint(context.D[k] * context.length[k]).astype(int)
+        columns = columns_of_format(kind, counts, tasks.transition[k], tasks.reward[k])
+        # Grouped columns are averaged over n, also if some are missing.
+        grams.append(columns @ columns.T / (STATES if kind == "grouped" else columns.shape[1]))
+    return np.stack(grams)
 
 
 def columns_of_format(kind, counts, transition, reward):
@@ -106,19 +119,6 @@ def weights_of(folder, name, kind):
     stored = [np.load(folder / f"runs/{name}/{seed}-{seed}.npz") for seed in range(SEEDS)]
     i = list(stored[0]["formats"]).index(kind)
     return ictd.Weights(np.stack([one["u"][0, i] for one in stored]), np.stack([one["A"][0, i] for one in stored]))
-
-
-@pytest.mark.parametrize("kind", ["step", "enumerated"])
-def test_runs_with_softmax_keep_the_weights_of_their_engine(folder, kind):
-    for seed in range(SEEDS):
-        tasks, context, batches = material(seed, "td")
-        columns = Columns.enumerated(tasks, GAMMA)
-        if kind == "step":
-            columns = Columns.sampled(context, tasks.reward, GAMMA)
-        start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
-        engine = SoftmaxEngine(start, "td", DEPTH, GAMMA, 0.01, clip=0.5)
-        engine.train(tasks.reward, batches, columns)
-        np.testing.assert_array_equal(weights_of(folder, "softmax", kind).A[seed], engine.weights().A)
 
 
 def unseen():
@@ -164,25 +164,22 @@ def test_baselines_by_their_definitions():
     """Estimates of one task with given parameters."""
     parts, tuning = unseen()
     data, m = parts[0], LENGTHS[0]
-    found = {name: estimate(data, m, candidates[-1]) for name, (estimate, candidates) in methods(tuning).items()}
+    found = {name: one(data, data.context(m), candidates[-1]) for name, (one, candidates) in methods(tuning).items()}
     p, mu = tuning.tasks.transition.mean(axis=0), tuning.tasks.stationary.mean(axis=0)
     for i in range(TEST):
         path, reward = data.paths[i, : m + 1], data.tasks.reward[i]
-        rewards = reward[path[:-1]]
-        known = np.where(np.isin(np.arange(STATES), path[:-1]), reward, 0)
-        unvisited = ~np.isin(np.arange(STATES), path[:-1])[:, None] * np.full((STATES, STATES), 1 / STATES)
-
-        def model(pseudo, path=path, rewards=rewards):
-            return naive.certainty_equivalence(path, rewards, STATES, GAMMA, pseudo, 0.0)
-
-        expected = {
-            "constant_tuned": np.full(STATES, 1.5 * rewards.mean() / (1 - GAMMA)),
-            "lstd": naive.lstd(path, rewards, STATES, GAMMA, 30),
-            "lstd_unvisited": model(unvisited),
-            "ce_uniform": model(np.full((STATES, STATES), 1000 / STATES)),
-            "mean_chain": value_function(p, known, GAMMA),
-            "lstd_prior": model(1000 * mu[:, None] * p),
+        visited, rewards = np.isin(np.arange(STATES), path[:-1]), reward[path[:-1]]
+        pseudo_steps = {
+            "lstd_unvisited": np.where(visited, 0, 1 / STATES)[:, None] * np.ones(STATES),
+            "ce_uniform": np.full((STATES, STATES), 1000 / STATES),
+            "lstd_prior": 1000 * mu[:, None] * p,
         }
+        expected = {
+            name: naive.certainty_equivalence(path, rewards, STATES, GAMMA, steps, 0.0)
+            for name, steps in pseudo_steps.items()
+        }
+        expected["constant_tuned"] = 1.5 * rewards.mean() / (1 - GAMMA)
+        expected["mean_chain"] = value_function(p, visited * reward, GAMMA)
         for name, values in expected.items():
             np.testing.assert_allclose(found[name][i], values, rtol=1e-9, atol=1e-12, err_msg=name)
 
@@ -193,10 +190,11 @@ def test_baselines_are_tuned_on_other_tasks(folder):
     data = joined(parts)
     for name, (estimate, candidates) in methods(tuning).items():
         for length in LENGTHS:
-            scores = [tuning.error(estimate(tuning, length, candidate)).mean() for candidate in candidates]
+            tried = (estimate(tuning, tuning.context(length), candidate) for candidate in candidates)
+            scores = [tuning.error(one).mean() for one in tried]
             best = candidates[np.argmin(scores)]
             rows = table[(table["method"] == name) & (table["context_length"] == length)]
-            expected = data.error(estimate(data, length, best)).reshape(SEEDS, TEST)
+            expected = data.error(estimate(data, data.context(length), best)).reshape(SEEDS, TEST)
             np.testing.assert_allclose(rows["mean"], expected.mean(axis=1))
             np.testing.assert_allclose(rows["median"], np.median(expected, axis=1))
             if len(candidates) > 1:
@@ -213,17 +211,15 @@ def test_the_bayes_error_is_below_the_error_of_all_baselines():
     }
     for (name, length), msve in errors.items():
         assert errors["bayes", length] <= msve, name
-    few = {name: estimate for name, _, _, estimate in baseline_estimates("boyan", data, tuning, [5], 20)}
-    assert np.isnan(few["bayes"]).all()
-    other = {name: estimate for name, _, _, estimate in baseline_estimates("loop", data, tuning, [5], 2000)}
-    assert np.isnan(other["bayes"]).all()
+    for env, samples in (("boyan", 20), ("loop", 2000)):
+        (*_, (*_, bayes)) = baseline_estimates(env, data, tuning, [5], samples)
+        assert np.isnan(bayes).all()
 
 
 def test_the_nearest_form_recovers_the_pseudo_steps_that_made_the_outputs():
     parts, tuning = unseen()
     data, k = joined(parts), evaluate.PSEUDO_COUNTS[60]
-    p, mu = evaluate.mean_chain(tuning)
-    outputs = ictd.baselines.certainty_equivalence(data.context(2), GAMMA, k * mu[:, None] * p)
+    outputs = methods(tuning)["lstd_prior"][0](data, data.context(2), k)
     for form, (candidates, values) in evaluate.shrunk_lstd(data, tuning, 2).items():
         chosen, explained = evaluate.nearest(values, outputs, data.tasks.stationary, SEEDS)
         assert (explained == pytest.approx(1, abs=1e-12)) == (form == "lstd_prior")
@@ -232,17 +228,19 @@ def test_the_nearest_form_recovers_the_pseudo_steps_that_made_the_outputs():
 
 def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
     rng = np.random.default_rng(0)
-    values, estimate, mu = rng.normal(size=(3, 2 * TEST, STATES)), rng.normal(size=(2 * TEST, STATES)), None
+    values, estimate = rng.normal(size=(3, 2 * TEST, STATES)), rng.normal(size=(2 * TEST, STATES))
     mu = rng.dirichlet(np.ones(STATES), 2 * TEST)
     chosen, explained = evaluate.nearest(values, estimate, mu, 2)
+
+    def squares(other, tasks):
+        return (mu[tasks] * (other[tasks] - estimate[tasks]) ** 2).sum()
+
     for seed in range(2):
-        first, second = np.split(np.arange(seed * TEST, (seed + 1) * TEST), [3])
-        misfits = [(mu[first] * (one[first] - estimate[first]) ** 2).sum() for one in values]
-        assert chosen[seed] == np.argmin(misfits)
-        own = np.concatenate([first, second])
+        own, half = slice(seed * TEST, (seed + 1) * TEST), seed * TEST + 3
+        assert chosen[seed] == np.argmin([squares(one, slice(own.start, half)) for one in values])
         mean = np.average(estimate[own], weights=mu[own])
-        missed = (mu[second] * (values[chosen[seed]][second] - estimate[second]) ** 2).sum()
-        spread = (mu[second] * (estimate[second] - mean) ** 2).sum()
+        second = slice(half, own.stop)
+        missed, spread = squares(values[chosen[seed]], second), squares(np.full_like(estimate, mean), second)
         assert explained[seed] == pytest.approx(1 - missed / spread)
 
 
@@ -251,7 +249,7 @@ def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
     [
         ({"settings": [{"name": "main", "width": 3}]}, "sampled_prompts.settings has an unknown key 'width'"),
         ({"settings": [{"name": "main", "formats": ["step"]}]}, "needs one called main with the formats step, grouped"),
-        ({"attention": "cosine"}, "main: attention is linear or softmax"),
+        ({"attention": "softmax"}, "main: with softmax attention, formats are step, enumerated"),
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):

@@ -7,7 +7,6 @@ from naive import clipped_step, larger_weights, sampled_material
 from tolerances import ENGINES
 
 import ictd
-from ictd.context import Context
 from ictd.rng import generator
 from ictd.torch_twin import batch_of
 from ictd.training_data import sample_contexts
@@ -87,27 +86,3 @@ def test_estimates_equal_those_on_whole_prompts(prompts):
     model = WholePrompts(larger_weights(4), 6)
     for i, context in enumerate(whole(tasks, paths, lengths, prompts)):
         np.testing.assert_allclose(found[i], model(context).detach(), rtol=ENGINES)
-
-
-@pytest.mark.parametrize("depth", [1, 4])
-def test_the_response_to_constant_rewards_does_not_depend_on_the_weights(depth):
-    """If all rewards rise by 1, estimates rise by 1 - (1 + c)^L over 1 - gamma, because rewards are divided by it."""
-    paths = sampled_material("boyan", 4, 2, np.array([3, 30]), GAMMA)[3]
-    model = WholePrompts(larger_weights(4), depth)
-    low, high = (
-        model(ictd.sampled_columns(paths[1], np.full(4, reward), GAMMA)).detach().numpy() for reward in (0.0, 1.0)
-    )
-    np.testing.assert_allclose(high - low, (1 - (1 + CORNER) ** depth) / (1 - GAMMA), atol=ENGINES)
-
-
-def test_columns_with_share_zero_have_no_effect():
-    """Contexts of several tasks have the columns of each other's transitions."""
-    lengths = np.array([2, 50, 50])
-    tasks = sampled_material("boyan", 5, 3, lengths, GAMMA)[0]
-    contexts = sample_contexts(tasks, lengths, generator(0, "boyan", 5, "contexts"))
-    first = Context(**{name: array[:1] for name, array in vars(contexts).items()})
-    many = Columns.sampled(contexts, tasks.reward, GAMMA)
-    few = Columns.sampled(first, tasks.reward[:1], GAMMA)
-    assert few.y.shape[1] == 2 < many.y.shape[1]
-    expected = estimates(larger_weights(5), few, 8)
-    np.testing.assert_allclose(estimates(larger_weights(5), many, 8)[:1], expected, rtol=ENGINES)

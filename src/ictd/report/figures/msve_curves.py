@@ -31,7 +31,7 @@ def msve_curves(
     ----------
     panels : dict
         For each title the cells to show, which have the same numbers of states and layers.
-    unseen_msve, unseen_baselines, over_tasks : tables of ``ictd.steps.evaluate_claims``
+    unseen_msve, unseen_baselines, over_tasks : tables of ``ictd.steps.unseen``
     weights : table of ``ictd.steps.metrics``
     """
     columns = min(3, len(panels))

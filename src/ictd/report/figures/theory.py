@@ -9,8 +9,17 @@ from ictd.report.names import LOOKS
 from ictd.report.tables import rows_with
 
 NORMS = {"td": "$J$", "mc": "$J'$"}
-# Other algorithms whose weights are in the family, with the labels and dashes of their lines.
-ALGORITHMS = {"residual_gradient": ("residual gradient", "-."), "deflated_td": ("deflated TD", (0, (5, 1)))}
+# Labels and lines of weights of the family, and of others.
+MEMBERS = {
+    "inside": ("$A = [G; H][-I, I]$", {"color": LINES[1], "lw": 1.2}),
+    "beyond": ("the same $+ N [I, I]$", {"color": LINES[2], "lw": 1.2}),
+    "theta_td": (
+        r"$\theta^{\mathrm{TD}}$",
+        {"color": COLOURS["theta_td"], "ls": LOOKS["theta_td"].dashes, "lw": 1},
+    ),
+    "residual_gradient": ("residual gradient", {"color": INK, "ls": "-.", "lw": 0.9}),
+    "deflated_td": ("deflated TD", {"color": INK, "ls": (0, (5, 1)), "lw": 0.9}),
+}
 # Errors relative to the largest value down to which float64 resolves the ratio of an error to its bound.
 ROUNDING = 1e-12
 # Depths up to which the figure shows what explains the course of J.
@@ -116,19 +125,10 @@ def family(errors: pd.DataFrame, updates: pd.DataFrame, env: str, states: int) -
     figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3))
     errors = rows_with(errors, env=env, states=states)
     updates = rows_with(updates, env=env, states=states)
-    for member, colour, label in (
-        ("inside", LINES[1], "$A = [G; H][-I, I]$"),
-        ("beyond", LINES[2], "the same $+ N [I, I]$"),
-    ):
+    for member, (label, look) in MEMBERS.items():
         for _, of_draw in errors[errors["member"] == member].groupby("draw"):
             shown = of_draw[of_draw["error"] < LARGEST]
-            left.plot(shown["layer"], shown["error"], color=colour, lw=1.2, label=label)
-    rows = rows_with(errors, member="theta_td")
-    look = {"color": COLOURS["theta_td"], "ls": LOOKS["theta_td"].dashes, "lw": 1}
-    left.plot(rows["layer"], rows["error"], label=r"$\theta^{\mathrm{TD}}$", **look)
-    for algorithm, (label, dashes) in ALGORITHMS.items():
-        rows = rows_with(errors, member=algorithm)
-        left.plot(rows["layer"], rows["error"], color=INK, ls=dashes, lw=0.9, label=label)
+            left.plot(shown["layer"], shown["error"], label=label, **look)
     bound = rows_with(errors, member="inside", draw=0)
     label = r"bound, $c^L \Vert r\Vert_\infty / (1 - \gamma)$"
     left.plot(bound["layer"], bound["bound"], color=INK, ls=":", label=label)

@@ -38,7 +38,7 @@ def of_statement(results, name: str) -> Iterator[tuple[tuple, pd.DataFrame]]:
     kind="paper",
     section=CONVERGENCE,
     shown="theorem_1",
-    statement="Theorem 1: $TF_L(Z_0; theta^TD_L) -> v(s_q)$ as $L -> inf$.",
+    statement=r"Theorem 1: $\mathrm{TF}_L(Z_0; \theta^{\mathrm{TD}}_L) \to v(s_q)$ as $L \to \infty$.",
 )
 def theorem_1(results):
     """Largest error over tasks and queries at the last layer, divided by the mean of the largest value."""
@@ -50,7 +50,7 @@ def theorem_1(results):
 
 
 def inequality(id: str, statement: str, section: str, kind: str = "paper", shown: str = "") -> Statement:
-    """Claim that an inequality of ``ictd.theory.statements`` holds for all tasks and layers."""
+    """Claim that an inequality of ``ictd.theory.inequalities`` holds for all tasks and layers."""
 
     @claim("<", 1, kind=kind, section=section, shown=shown, id=id, statement=statement)
     def violations(results):
@@ -63,42 +63,51 @@ def inequality(id: str, statement: str, section: str, kind: str = "paper", shown
 
 lemma_1 = inequality(
     "lemma_1",
-    "Lemma 1: $|E[r(s_q) + gamma TF_L(Z_0') - TF_L(Z_0)]| <= ||r||_inf gamma^L$.",
+    r"Lemma 1: $|E[r(s_q) + \gamma \mathrm{TF}_L(Z_0') - \mathrm{TF}_L(Z_0)]| \le \Vert r\Vert_\infty \gamma^L$.",
     MINIMIZER,
     shown="lemmas",
 )
 lemma_2_query = inequality(
-    "lemma_2_query", "Lemma 2, part 1: $|y^q_l| <= (1 + gamma^l) ||v||_inf$.", MINIMIZER, shown="lemmas"
+    "lemma_2_query", r"Lemma 2, part 1: $|y^q_l| \le (1 + \gamma^l) \Vert v\Vert_\infty$.", MINIMIZER, shown="lemmas"
 )
 lemma_2_context = inequality(
     "lemma_2_context",
-    "Lemma 2, part 2: $||Y_l||_1 <= (gamma + gamma^l) ||v||_inf$, with the induced norm, as in its proof.",
+    r"Lemma 2, part 2: $\Vert Y_l\Vert_1 \le (\gamma + \gamma^l) \Vert v\Vert_\infty$, with the induced norm, as in its"
+    " proof.",
     MINIMIZER,
     shown="lemmas",
 )
 lemma_3 = inequality(
     "lemma_3",
-    "Lemma 3: $||grad_theta TF_L(Z_0; theta^TD_L)||_1 <= (L^2 + L) nu / 2 + L xi$, summed over all entries.",
+    r"Lemma 3: $\Vert\nabla_\theta \mathrm{TF}_L(Z_0; \theta^{\mathrm{TD}}_L)\Vert_1 \le (L^2 + L) \nu / 2 + L \xi$,"
+    " summed over all entries.",
     MINIMIZER,
     shown="lemmas",
 )
 lemma_4 = inequality(
-    "lemma_4", "Lemma 4: $|E[G(s_q) - TF_L(Z_0)]| <= ||v||_inf gamma^L$.", MINIMIZER, shown="theorem_1 lemmas"
+    "lemma_4",
+    r"Lemma 4: $|E[G(s_q) - \mathrm{TF}_L(Z_0)]| \le \Vert v\Vert_\infty \gamma^L$.",
+    MINIMIZER,
+    shown="theorem_1 lemmas",
 )
 lemma_2_step = inequality("lemma_2_step", "A step in the proof of Lemma 2: $Y_l = r' - w_l'$.", PROOF)
 lemma_3_context_A = inequality(
-    "lemma_3_context_A", "Proof of Lemma 3: $||grad_A y^{(i)}_l||_1 <= l beta$, induced.", PROOF
+    "lemma_3_context_A", r"Proof of Lemma 3: $\Vert\nabla_A y^{(i)}_l\Vert_1 \le l \beta$, induced.", PROOF
 )
 lemma_3_query_A = inequality(
-    "lemma_3_query_A", "Proof of Lemma 3: $||grad_A y^q_l||_1 <= (l^2 + l) beta / 2$, induced.", PROOF
+    "lemma_3_query_A", r"Proof of Lemma 3: $\Vert\nabla_A y^q_l\Vert_1 \le (l^2 + l) \beta / 2$, induced.", PROOF
 )
-lemma_3_context_u = inequality("lemma_3_context_u", "Proof of Lemma 3: $||grad_u Y_l||_1 <= l zeta$, induced.", PROOF)
+lemma_3_context_u = inequality(
+    "lemma_3_context_u", r"Proof of Lemma 3: $\Vert\nabla_u Y_l\Vert_1 \le l \zeta$, induced.", PROOF
+)
 lemma_3_query_u = inequality(
-    "lemma_3_query_u", "Proof of Lemma 3: $||grad_u y^q_l||_1 <= (l^2 + l) zeta / 2 + l eta$, induced.", PROOF
+    "lemma_3_query_u",
+    r"Proof of Lemma 3: $\Vert\nabla_u y^q_l\Vert_1 \le (l^2 + l) \zeta / 2 + l \eta$, induced.",
+    PROOF,
 )
 lemma_2_step_corrected = inequality(
     "lemma_2_step_corrected",
-    "The corrected step: $Y_l = (r + gamma P w_l - w_l)'$, the TD errors of the context's states.",
+    r"The corrected step: $Y_l = (r + \gamma P w_l - w_l)'$, the TD errors of the context's states.",
     BEYOND,
     "ours",
 )
@@ -111,7 +120,8 @@ lemma_2_context_sum = inequality(
 bounded_gradient = inequality(
     "bounded_gradient",
     "The gradient of Lemma 3 has a bound that does not depend on $L$:"
-    " $||grad_theta TF_L||_1 <= n ((1 + gamma) / (1 - gamma))^2 ||r||_inf + (1 + gamma) / (1 - gamma)$.",
+    r" $\Vert\nabla_\theta \mathrm{TF}_L\Vert_1 \le n ((1 + \gamma) / (1 - \gamma))^2 \Vert r\Vert_\infty"
+    r" + (1 + \gamma) / (1 - \gamma)$.",
     BEYOND,
     "ours",
     "lemmas",
@@ -129,6 +139,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
     theorem, J : str, name of the theorem and of the norm
     """
     name = theorem.lower().replace(" ", "_")
+    J_of_theta = rf"{J}(\theta^{{\mathrm{{TD}}}}_L)"
 
     def norms_of(results, space=None):
         """For each environment and number of states: norms and bounds by layer."""
@@ -149,7 +160,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         section=PROOF,
         shown=name,
         id=f"{name}_bound",
-        statement=f"Proof of {theorem}: the bound on ${J}(theta^TD_L)$.",
+        statement=rf"Proof of {theorem}: the bound on ${J_of_theta}$.",
     )
     def bound(results):
         """Number of depths at which the bound is exceeded."""
@@ -162,7 +173,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         section=BEYOND,
         shown=name,
         id=f"{name}_sharper",
-        statement=f"${J}(theta^TD_L)$ is at most $gamma^L$ times a constant, for shared and for separate parameters"
+        statement=rf"${J_of_theta}$ is at most $\gamma^L$ times a constant, for shared and for separate parameters"
         " of the layers.",
     )
     def sharper(results):
@@ -177,7 +188,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         section=MINIMIZER,
         shown=name,
         id=name,
-        statement=f"{theorem}: ${J}(theta^TD_L) -> 0$ as $L -> inf$.",
+        statement=rf"{theorem}: ${J_of_theta} \to 0$ as $L \to \infty$.",
     )
     def limit(results):
         """Its value at the last depth, divided by its maximum over depths."""
@@ -190,7 +201,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         section=BEYOND,
         shown=name,
         id=f"{name}_separate",
-        statement=f"${J}(theta^TD_L) -> 0$ also if each layer has its own parameters.",
+        statement=rf"${J_of_theta} \to 0$ also if each layer has its own parameters.",
     )
     def separate(results):
         """Its value at the last depth, divided by its maximum over depths."""
@@ -203,7 +214,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         section=BEYOND,
         shown=name,
         id=f"{name}_rate",
-        statement=f"${J}(theta^TD_L)$ falls as $gamma^L$ for large $L$, without the factor $L^2$ of the bound.",
+        statement=rf"${J_of_theta}$ falls as $\gamma^L$ for large $L$, without the factor $L^2$ of the bound.",
     )
     def rate(results):
         """Relative difference between log gamma and the rate fitted to the last third of the depths."""
@@ -219,7 +230,7 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
         section=BEYOND,
         shown="family",
         id=f"family_update_{algo}",
-        statement=f"${J} -> 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
+        statement=rf"${J} \to 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
         " out theta^TD.",
     )
     def family_update(results):
@@ -255,8 +266,8 @@ def family_limits(results) -> Iterator[tuple[tuple, list, int]]:
     section=BEYOND,
     shown="family",
     statement="theta^TD is one of an open set of weights with the limit v: on enumerated prompts, with $u = 0$ and"
-    " $A = [G; H] [-I, I]$, $|v - TF_L| <= c^L ||r||_inf / (1 - gamma)$, where"
-    " $c = max_P ||I - (G + gamma P H) (I - gamma P')||_1$.",
+    r" $A = [G; H] [-I, I]$, $|v - \mathrm{TF}_L| \le c^L \Vert r\Vert_\infty / (1 - \gamma)$, where"
+    r" $c = \max_P \Vert I - (G + \gamma P H) (I - \gamma P')\Vert_1$.",
 )
 def family(results):
     """Number of draws and layers at which the left side exceeds the right side by more than rounding."""
@@ -267,7 +278,7 @@ def family(results):
 
 @claim("<", NEGLIGIBLE, section=BEYOND, shown="family")
 def family_limit(results):
-    """$TF_L -> v$ for all weights of this set, drawn at random with $c = (1 + gamma) / 2$.
+    r"""$\mathrm{TF}_L \to v$ for all weights of this set, drawn at random with $c = (1 + \gamma) / 2$.
 
     Largest error over draws, tasks and queries at the last layer, divided by the largest value.
     """
@@ -280,8 +291,8 @@ def family_limit(results):
     NEGLIGIBLE,
     section=BEYOND,
     shown="family",
-    statement="With any $u$, $TF_L -> v' + u X (I - gamma P')^{-1}$ for all weights of this set, so the limit is v only"
-    " for $u$ that no prompt sees, $u X = 0$.",
+    statement=r"With any $u$, $\mathrm{TF}_L \to v' + u X (I - \gamma P')^{-1}$ for all weights of this set, so the"
+    " limit is v only for $u$ that no prompt sees, $u X = 0$.",
 )
 def family_u(results):
     """Largest distance from this limit over draws of $u$ and $[G; H]$, tasks and queries at the last layer, divided by
@@ -293,7 +304,8 @@ def family_u(results):
 
 @claim(">", 1e-3, section=BEYOND, shown="family")
 def beyond_family(results):
-    """With $N [I, I]$ added, where $N$ has the same size as the random part of $[G; H]$, $TF_L$ does not tend to v.
+    r"""With $N [I, I]$ added, where $N$ has the same size as the random part of $[G; H]$, $\mathrm{TF}_L$ does not
+    tend to v.
 
     Smallest value, over draws, of the largest error over tasks and queries at the last layer, divided by the largest
     value.

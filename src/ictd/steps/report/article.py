@@ -16,7 +16,8 @@ import typst
 
 from ictd.pipeline.records import checked_records
 from ictd.report.markdown import as_typst
-from ictd.report.numbers import ABSENT, as_markdown, quoted
+from ictd.report.numbers import ABSENT, as_markdown, quoted, reference_of
+from ictd.report.part import PAPER
 from ictd.storage import load_text, replacing
 
 NUMBER = re.compile(r'\bn\("([^":]+):([^"]+)"\)')
@@ -95,8 +96,8 @@ def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
     """Numbers and tables of the paper's part and of studies, by their names in pages."""
     numbers = _minutes(results / "benchmarks", studies)
     tables = {}
-    for name in ["", *studies]:
-        values, frames = quoted(results / name, f"{name}." if name else "")
+    for part in (PAPER, *studies):
+        values, frames = quoted(reference_of(results if part == PAPER else results / part), part)
         numbers |= values
         tables |= frames
     return numbers, tables

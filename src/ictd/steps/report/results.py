@@ -112,7 +112,7 @@ def save_page(notebook: Path, parameters: dict, other_settings: str, page: Path)
         raise ValueError(f"{notebook} has no heading of the first level; the title of the page is this heading.")
     body = body.replace(heading[0], heading[0] + html.banner(other_settings), 1)
     title = unescape(re.sub("<.*?>", "", heading[1]))
-    save_text(page, html.page(title, html.without_dead_links(body)))
+    save_text(page, html.page(title, html.with_formulas(html.without_dead_links(body))))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ TOLERANCE = 1e-6
 # Absolute: for differences between two computations of the same number, which are rounding errors only.
 ROUNDING = 1e-12
 # Number of differences that are listed.
-SHOWN = 20
+LISTED = 20
 
 
 def main(results: Path, reference: Path) -> None:
@@ -35,8 +35,8 @@ def main(results: Path, reference: Path) -> None:
             f"{part}: {line}" for line in different(reference_of(folder), wanted_numbers, TOLERANCE, ROUNDING)
         ]
     if sentences:
-        more = f"\n  and {len(sentences) - SHOWN} more" if len(sentences) > SHOWN else ""
-        shown = "\n  ".join(sentences[:SHOWN])
+        more = f"\n  and {len(sentences) - LISTED} more" if len(sentences) > LISTED else ""
+        shown = "\n  ".join(sentences[:LISTED])
         raise ValueError(f"{results} differs from the reference in {len(sentences)} places:\n  {shown}{more}")
     named = ", ".join(folders)
     print(f"{results} agrees with the reference in all of its {compared} numbers, within {TOLERANCE:g}: {named}.")

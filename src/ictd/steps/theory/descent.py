@@ -12,8 +12,7 @@ from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import log_spaced_integers
 from ictd.rng import generator
 from ictd.storage import long_table, save_table, stacked
-from ictd.theory.recursion import Embeddings, evolve
-from ictd.theory.statements import (
+from ictd.theory.inequalities import (
     OF_GRADIENTS,
     corollary_1,
     sharper_corollary_1,
@@ -21,6 +20,7 @@ from ictd.theory.statements import (
     summarise,
     theorem_2,
 )
+from ictd.theory.recursion import Embeddings, evolve
 from ictd.theory.updates import GROUPS, GradientSweep, NormEstimate, estimate_norm, layer_updates, sweep_gradients
 from ictd.transformer import theta_td
 
@@ -82,7 +82,7 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
         bound, sharper = paper_bound(Z), sharper_bound(Z)
         looped = estimate_norm(np.concatenate([sweep.updates[algo] for sweep in sweeps]))
         errors = Z.theta_td_errors(algo)
-        depths = separate_depths(Z.depth)
+        depths = log_spaced_integers(Z.depth, SEPARATE)
         separate = []
         for depth in depths:
             updates = layer_updates(Z, errors[:, depth], depth)
@@ -93,8 +93,3 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
             columns = vars(estimate) | {"bound": bound[layers], "sharper": sharper[layers]}
             tables.append(long_table({"layer": layers}, columns, algo=algo, space=space, **setting))
     return tables
-
-
-def separate_depths(depth: int) -> np.ndarray:
-    """Depths (K,) up to ``depth`` for which the update in Theta is computed."""
-    return log_spaced_integers(depth, SEPARATE)

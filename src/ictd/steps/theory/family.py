@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import sample_tasks
+from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import log_spaced_integers, parse_name
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
-from ictd.theory.family import ALGORITHMS, MEMBERS, algorithm_weights, error_bound, largest_error, limit, random_weights
+from ictd.theory.family import MEMBERS, algorithm_weights, error_bound, largest_error, limit, random_weights
 from ictd.theory.recursion import ALGOS, evolve
 from ictd.theory.updates import looped_updates
 
@@ -39,57 +39,37 @@ def main(
     error_tables, update_tables = [], []
     for setting in settings:
         env, states = parse_name(setting)
-        options = env_options[env]
-        of_errors, of_updates = family_tables(env, states, pretrained_tasks, update_depth, discount, options)
+        tasks = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options[env])
+        of_errors, of_updates = family_tables(tasks, {"env": env, "states": states}, update_depth, discount)
         error_tables += of_errors
         update_tables += of_updates
     save_table(errors, *error_tables)
     save_table(updates, *update_tables)
 
 
-def family_tables(
-    env: str, states: int, tasks: int, update_depth: int, discount: float, options: dict
-) -> tuple[list[dict], list[dict]]:
+def family_tables(tasks: Tasks, setting: dict, update_depth: int, discount: float) -> tuple[list[dict], list[dict]]:
     """Compute the tables of errors and of expected updates for one environment and number of states."""
-    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **options)
-    rng = generator(0, env, states, "family")
-    u_rng = generator(0, env, states, "family u")
-    depths = update_depths(update_depth)
-    bound = error_bound(sampled, discount, update_depth)
+    rng, u_rng = (generator(0, *setting.values(), purpose) for purpose in ("family", "family u"))
+    draws = [random_weights(tasks, discount, rng, u_rng) for _ in range(DRAWS)]
+    weights = {(member, i): draw[member] for member in MEMBERS for i, draw in enumerate(draws)}
+    weights |= {(name, 0): known for name, known in algorithm_weights(tasks, discount).items()}
     layers = np.arange(update_depth + 1)
-    error_tables = {member: [] for member in MEMBERS}
-    update_tables = {algo: [] for algo in ALGOS}
-    for draw in range(DRAWS):
-        names = {"env": env, "states": states, "draw": draw}
-        weights = random_weights(sampled, discount, rng, u_rng)
-        Z = {member: evolve(weights[member], sampled, discount, update_depth) for member in MEMBERS}
-        scale = np.abs(Z["inside"].value).max()
-        for member in MEMBERS:
-            error = largest_error(Z[member], limit(weights[member].u, sampled, discount))
-            columns = {"error": error / scale, "bound": np.full(len(layers), np.nan)}
-            violations = 0
-            if member == "inside":
-                columns["bound"] = bound / scale
-                violations = int((error > bound + ROUNDING * scale).sum())
-            columns["violations"] = np.full(len(layers), violations)
-            error_tables[member].append(long_table({"layer": layers}, columns, member=member, **names))
-        for algo in ALGOS:
-            expected = Z["inside"].expected_errors(algo)
-            looped = (looped_updates(Z["inside"], expected[:, depth], depth) for depth in depths)
-            norms = {"norm": np.array([np.abs(update).sum() for update in looped])}
-            update_tables[algo].append(long_table({"layer": depths}, norms, algo=algo, **names))
-    error_tables |= {name: [] for name in ALGORITHMS}
-    for name, weights in algorithm_weights(sampled, discount).items():
-        Z = evolve(weights, sampled, discount, update_depth)
-        error = largest_error(Z, Z.value) / np.abs(Z.value).max()
-        columns = {"error": error, "bound": np.full(len(layers), np.nan), "violations": np.zeros(len(layers), int)}
-        names = {"member": name, "env": env, "states": states, "draw": 0}
-        error_tables[name].append(long_table({"layer": layers}, columns, **names))
-    of_errors = list(itertools.chain.from_iterable(error_tables.values()))
-    of_updates = [table for algo in ALGOS for table in update_tables[algo]]
+    of_errors, inside = [], []
+    for (member, draw), used in weights.items():
+        Z = evolve(used, tasks, discount, update_depth)
+        scale = np.abs(Z.value).max()
+        error = largest_error(Z, limit(used.u, tasks, discount))
+        bound, violations = np.full(len(layers), np.nan), 0
+        if member == "inside":
+            inside.append(Z)
+            bound = error_bound(tasks, discount, update_depth)
+            violations = int((error > bound + ROUNDING * scale).sum())
+        columns = {"error": error / scale, "bound": bound / scale, "violations": np.full(len(layers), violations)}
+        of_errors.append(long_table({"layer": layers}, columns, member=member, **setting, draw=draw))
+    depths = log_spaced_integers(update_depth, DEPTHS)
+    of_updates = []
+    for algo, (draw, Z) in itertools.product(ALGOS, enumerate(inside)):
+        errors = Z.expected_errors(algo)
+        norms = [np.abs(looped_updates(Z, errors[:, depth], depth)).sum() for depth in depths]
+        of_updates.append(long_table({"layer": depths}, {"norm": np.array(norms)}, algo=algo, **setting, draw=draw))
     return of_errors, of_updates
-
-
-def update_depths(depth: int) -> np.ndarray:
-    """Depths (K,) up to ``depth`` for which expected updates are computed."""
-    return log_spaced_integers(depth, DEPTHS)

@@ -1,5 +1,6 @@
 """Compare float64 with decimal arithmetic: both sides of Lemmas 1 and 4 for deep Transformers, and expected updates."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,9 @@ from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import parse_name
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
-from ictd.theory.decimals import exact_sides, exact_update
+from ictd.theory.decimals import enough_digits, exact_theta_td
 from ictd.theory.recursion import evolve
-from ictd.theory.updates import sweep_gradients
+from ictd.theory.updates import looped_updates, sweep_gradients
 from ictd.transformer import theta_td
 
 TASKS = 2
@@ -37,35 +38,45 @@ def main(
         update_states = [n for other_env, n in pairs if other_env == env]
         for n in sorted({*states, *update_states}):
             tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options[env])
-            for task in range(TASKS):
-                names = {"env": env, "states": n, "task": task}
+            for i in range(TASKS):
+                names = {"env": env, "states": n, "task": i}
                 if n in states:
-                    tables += lemma_tables(tasks, task, discount, depth, names)
+                    tables += lemma_tables(tasks[i : i + 1], discount, depth, names)
                 if n in update_states:
-                    tables += update_tables(tasks, task, discount, update_depth, names)
+                    tables += update_tables(tasks[i : i + 1], discount, update_depth, names)
     save_table(output, *tables)
 
 
-def lemma_tables(tasks: Tasks, task: int, discount: float, depth: int, names: dict) -> list[dict[str, list]]:
+def lemma_tables(task: Tasks, discount: float, depth: int, names: dict) -> list[dict[str, list]]:
     """Both sides of Lemmas 1 and 4 for one task, a table for each lemma."""
-    layers = list(range(0, depth + 1, EVERY))
+    layers = np.arange(0, depth + 1, EVERY)
+    unknown = np.full(len(layers), np.nan)
     tables = []
-    for quantity, sides in exact_sides(tasks, task, discount, layers).items():
-        exact, bound, ratio = sides.T
-        columns = {"exact": exact, "bound": bound, "ratio": ratio, "difference": np.full(len(layers), np.nan)}
-        tables.append(long_table({"layer": layers}, columns, quantity=quantity, **names))
+    with enough_digits(discount, depth):
+        Z = exact_theta_td(task, discount, depth)
+        powers = np.cumprod([Decimal(1), *[Z.discount] * depth])
+        for quantity, errors, scale in (("lemma_1", Z.td_errors, Z.tasks.reward), ("lemma_4", Z.mc_errors, Z.value)):
+            left = np.abs(errors).max(axis=-1)[0, layers]
+            right = (np.abs(scale).max() * powers)[layers]
+            # Both sides are zero if the discount is zero.
+            ratio = left / np.where(right == 0, 1, right)
+            sides = {"exact": left, "bound": right, "ratio": ratio}
+            columns = {name: side.astype(np.float64) for name, side in sides.items()} | {"difference": unknown}
+            tables.append(long_table({"layer": layers}, columns, quantity=quantity, **names))
     return tables
 
 
-def update_tables(tasks: Tasks, task: int, discount: float, depth: int, names: dict) -> list[dict[str, list]]:
+def update_tables(task: Tasks, discount: float, depth: int, names: dict) -> list[dict[str, list]]:
     """Norms of the exact expected updates of one task at theta_L^TD, a table with one row for J and one for J'."""
-    sweep = sweep_gradients(evolve(theta_td(tasks.states), tasks[task : task + 1], discount, depth))
+    sweep = sweep_gradients(evolve(theta_td(task.states), task, discount, depth))
     tables = []
-    for algo, quantity in (("td", "theorem_2"), ("mc", "corollary_1")):
-        exact = exact_update(tasks, task, algo, discount, depth)
-        norm = np.abs(exact).sum()
-        distance = np.abs(exact - sweep.updates[algo][0, -1]).sum()
-        difference = distance / norm if norm else distance
-        columns = {"exact": [norm], "bound": [np.nan], "ratio": [np.nan], "difference": [difference]}
-        tables.append(long_table({"layer": [depth]}, columns, quantity=quantity, **names))
+    with enough_digits(discount, depth):
+        Z = exact_theta_td(task, discount, depth)
+        for algo, quantity in (("td", "theorem_2"), ("mc", "corollary_1")):
+            exact = looped_updates(Z, Z.expected_errors(algo)[:, -1], depth).astype(np.float64)
+            norm = np.abs(exact).sum()
+            distance = np.abs(exact - sweep.updates[algo][0, -1]).sum()
+            difference = distance / norm if norm else distance
+            columns = {"exact": [norm], "bound": [np.nan], "ratio": [np.nan], "difference": [difference]}
+            tables.append(long_table({"layer": [depth]}, columns, quantity=quantity, **names))
     return tables

@@ -72,7 +72,8 @@ def norm_tables(
     algo, depth, names = cell.algo, cell.depth, cell._asdict()
     pattern = theta_td(cell.states).A
     few = sampled[:FEW_TASKS]
-    depths = repeated_depths(depth, update_depth)
+    # They include the depth of training.
+    depths = np.unique([depth, *log_spaced_integers(update_depth, DEPTHS)])
     seeds, u, A = runs
     # The coefficient of theta^TD in A itself, even if attention is scaled.
     coefficients = pattern_measures(Weights(u, A))["alpha"] * cell.states
@@ -101,11 +102,6 @@ def norm_tables(
                 norms = {f"{space}_norm": [norm_of_mean(update)] for space, update in by_space(updates).items()}
                 repeated_tables.append(long_table({"layer": [layers]}, norms, **names, seed=seed))
     return line_tables, repeated_tables
-
-
-def repeated_depths(depth: int, update_depth: int) -> np.ndarray:
-    """Depths (K,) to which ``depth`` pretrained layers are repeated, which include ``depth``, in ascending order."""
-    return np.unique([depth, *log_spaced_integers(update_depth, DEPTHS)])
 
 
 def by_space(updates: np.ndarray) -> dict[str, np.ndarray]:

@@ -7,8 +7,8 @@ import numpy as np
 from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
+from ictd.theory.inequalities import OF_VALUES, summarise
 from ictd.theory.recursion import evolve
-from ictd.theory.statements import OF_VALUES, summarise
 from ictd.transformer import theta_td
 
 # Number of tasks whose embeddings are in memory at once.

@@ -23,40 +23,29 @@ function save(blob, name) {
   say(`${name} is saved with the browser's downloads.`);
 }
 
-const NUMBERS = ["states", "depth", "discount", "learningRate", "tasks", "seeds", "seed"];
+function valueOf(input) {
+  if (input.type === "checkbox") return input.checked;
+  return input.type === "select-one" ? input.value : numberOf(input.value);
+}
+
+function setValue(input, value) {
+  input[input.type === "checkbox" ? "checked" : "value"] = value;
+}
 
 function readForm() {
-  const settings = {
-    ...DEFAULT_SETTINGS,
-    environment: field("environment").value,
-    target: field("target").value,
-    relabelled: field("relabelled").checked,
-  };
-  for (const name of NUMBERS) settings[name] = numberOf(field(name).value);
-  if (settings.environment === "own") {
-    settings.own = parseOwn(find("own-transition").value, find("own-rewards").value);
-    settings.states = settings.own.transition.length;
-  }
-  return settings;
+  const given = IN_ADDRESS.map((name) => [name, valueOf(field(name))]);
+  return { ...DEFAULT_SETTINGS, ...Object.fromEntries(given) };
 }
 
 function fillForm(settings) {
-  for (const name of [...NUMBERS, "environment", "target"]) field(name).value = settings[name];
-  field("relabelled").checked = settings.relabelled;
-  if (settings.own) {
-    find("own-transition").value = settings.own.transition.map((row) => row.join(" ")).join("\n");
-    find("own-rewards").value = (settings.own.rewards ?? []).join(" ");
-  }
+  for (const name of IN_ADDRESS) setValue(field(name), settings[name]);
   formChanged();
 }
 
-function showErrors(settings, errors = checkSettings(settings)) {
+function showErrors(errors) {
   find("errors").textContent = errors.join(" ");
   find("errors").hidden = !errors.length;
   if (errors.length) find("choose").querySelector("details").open = true;
-  const warnings = errors.length ? [] : settingsWarnings(settings);
-  find("warnings").textContent = warnings.join(" ");
-  find("warnings").hidden = !warnings.length;
   find("start").disabled = errors.length > 0;
 }
 
@@ -64,18 +53,13 @@ const sameRun = (first, second) => addressOf(first) === addressOf(second);
 
 function formChanged() {
   const settings = readForm();
-  const own = settings.environment === "own";
-  find("own").hidden = !own;
-  field("states").disabled = own;
-  if (own && Number.isFinite(settings.states)) field("states").value = settings.states;
-  showOutputs(form);
-  showErrors(settings);
   const errors = checkSettings(settings);
+  showOutputs(form);
+  showErrors(errors);
   for (const button of document.querySelectorAll("#cells button")) {
-    button.setAttribute("aria-pressed", !errors.length && sameRun(CELLS[button.dataset.cell], settings));
+    button.setAttribute("aria-pressed", sameRun(CELLS[button.dataset.cell], settings));
   }
-  find("start").textContent =
-    view.number && errors.length === 0 && sameRun(settings, view.settings) ? "Run again" : "Run";
+  find("start").textContent = view.number && sameRun(settings, view.settings) ? "Run again" : "Run";
 }
 
 // Write the values of sliders beside them.
@@ -95,17 +79,13 @@ function fillChoices() {
 }
 
 function fillTest() {
-  find("test-relabelled").checked = view.test.relabelled;
-  find("test-environment").value = view.test.environment;
-  find("test-format").value = view.test.format;
-  find("test-depth").value = view.test.depth;
-  find("test-discount").value = view.test.discount;
+  for (const [name, value] of Object.entries(view.test)) setValue(find(`test-${name}`), value);
   find("task-steps").value = view.steps;
   find("identifiable").checked = view.identifiable;
-  find("average").value = view.average;
   showOutputs(find("test"));
 }
 
+for (const [name, [min, max]] of Object.entries(LIMITS)) Object.assign(field(name), { min, max });
 const CELLS = PAPER_SETTINGS.flatMap((changes) =>
   ["td", "mc"].map((target) => ({ ...DEFAULT_SETTINGS, ...changes, target })),
 );
@@ -149,20 +129,9 @@ find("identifiable").addEventListener("change", (event) => {
   view.identifiable = event.target.checked;
   redraw("A");
 });
-find("average").addEventListener("change", (event) => {
-  view.average = event.target.value;
-  redraw(...COURSE, "steps", "depths", "discounts", "border");
-});
-const TEST_FIELDS = {
-  "test-relabelled": (input) => (view.test.relabelled = input.checked),
-  "test-environment": (input) => (view.test.environment = input.value),
-  "test-format": (input) => (view.test.format = input.value),
-  "test-depth": (input) => (view.test.depth = +input.value),
-  "test-discount": (input) => (view.test.discount = +input.value),
-};
-for (const [id, change] of Object.entries(TEST_FIELDS)) {
-  find(id).addEventListener("input", (event) => {
-    change(event.target);
+for (const name of Object.keys(view.test)) {
+  find(`test-${name}`).addEventListener("input", (event) => {
+    view.test[name] = valueOf(event.target);
     showOutputs(find("test"));
     redraw("error", "depths", "discounts");
     askTests();
@@ -171,18 +140,15 @@ for (const [id, change] of Object.entries(TEST_FIELDS)) {
 find("task-steps").addEventListener("input", (event) => {
   view.steps = +event.target.value;
   showOutputs(find("test"));
-  askTask();
+  ask("task");
 });
 find("another").addEventListener("click", () => {
   view.index = (view.index + 1) % TEST_TASKS;
-  askTask();
+  ask("task");
 });
 find("weights").addEventListener("click", () => {
   if (view.divergedAt.includes(0)) main({ kind: "file", at: view.at });
   else say("No seed has finite weights, so there is no file.");
-});
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden && view.running) view.hidden = true;
 });
 addEventListener("hashchange", () => {
   const settings = settingsOf(location.hash.slice(1));

@@ -64,9 +64,6 @@ class Prediction {
     this.settings = settings;
     this.seen = 0;
     this.total = settings.tasks;
-    this.labelFree = settings.relabelled || settings.environment === "dense";
-    // If r and -r have the same law, the mean of u is zero.
-    this.symmetricRewards = settings.environment !== "own" || settings.own.rewards === null;
     this.source = new TaskSource(settings);
     this.transformer = new LoopedTransformer(states, depth, discount);
     this.random = ["tasks", "steps", "returns"].map((name) => new RandomStream(seed, `${name} of copies`));
@@ -93,8 +90,8 @@ class Prediction {
     }
     parameter.fill(0);
     for (const copy of copies) for (let k = 0; k < parameter.length; k++) parameter[k] += copy.parameter[k] / COPIES;
-    if (this.labelFree) averageOverLabels(settings.states, parameter);
-    if (this.symmetricRewards) parameter.fill(0, 0, 2 * settings.states);
+    if (settings.relabelled) averageOverLabels(settings.states, parameter);
+    parameter.fill(0, 0, 2 * settings.states); // The mean of u, because r and -r are equally likely.
     this.seen += 1;
   }
 }
@@ -102,48 +99,57 @@ class Prediction {
 // Copies of a run, as in the study of symmetry.
 const COPIES = 20;
 
+// Numbers of unseen tasks of a test, and of tasks on which the step size of theta^TD is tuned for curves: many, because
+// a step size that is too large diverges on few tasks only.
+const TEST_TASKS = 100;
+const TUNING_TASKS = 1000;
+
 // Candidates for the step size of theta^TD, from 0.2 to 10.
 const STEP_SIZES = Array.from({ length: 25 }, (_, i) => 0.2 * 50 ** (i / 24));
+
+// Numbers of steps in the prompt.
+const LENGTHS = Array.from({ length: 20 }, (_, i) => 5 * (i + 1));
+
+// The settings of unseen tasks, which may be of another environment, or relabelled if those of the run are not.
+function settingsOfTest(settings, { environment, relabelled }) {
+  return { ...settings, environment, relabelled };
+}
+
+// One unseen task, its values, and their estimates from a trajectory.
+function oneTask(weights, settings, options) {
+  const { index, steps, format, depth, discount } = options;
+  const [task] = unseenTasks(settingsOfTest(settings, options), 1, `task ${index}`);
+  const path = drawPath(task, steps, new RandomStream(settings.seed, `path ${index}`));
+  const values = valueFunction(task, discount);
+  const estimate = transformerEstimate(weights, contextOf(task, path, steps, format), depth, discount);
+  return { task, path, values, estimate, error: msveOf(task, values, estimate) };
+}
 
 // Errors on unseen tasks against the number of steps in the prompt, of one or several weights and of the baselines.
 // Pieces are tasks: first those on which the step size of theta^TD is tuned, then those of the test.
 class Test {
-  constructor(weightsList, settings, options = {}) {
-    this.options = {
-      lengths: Array.from({ length: 20 }, (_, i) => 5 * (i + 1)), format: "steps",
-      depth: settings.depth, discount: settings.discount, tasks: 100, tuningTasks: 100, seed: settings.seed,
-      ...options,
-    };
-    const { lengths, tasks, tuningTasks, seed } = this.options;
+  constructor(weightsList, settings, options) {
     const own = settingsOfTest(settings, options);
-    this.weightsList = weightsList;
-    this.seen = 0;
-    this.total = tuningTasks + tasks;
-    this.tasks = [
-      ...unseenTasks(own, tuningTasks, seed, "tuning tasks"),
-      ...unseenTasks(own, tasks, seed),
-    ];
-    this.forPaths = new RandomStream(seed, "paths");
+    Object.assign(this, { weightsList, options, seen: 0 });
+    this.tasks = [...unseenTasks(own, TEST_TASKS, "tuning tasks"), ...unseenTasks(own, TEST_TASKS)];
+    this.forPaths = new RandomStream(settings.seed, "paths");
     this.tuning = STEP_SIZES.map(() => 0);
-    this.errors = { transformer: lengths.map(() => []) };
-    this.result = null;
+    this.errors = {};
   }
 
   get done() {
-    return this.seen === this.total;
+    return this.seen === this.tasks.length;
   }
 
   step() {
-    const { lengths, tuningTasks, discount } = this.options;
     const task = this.tasks[this.seen];
-    const path = drawPath(task, Math.max(...lengths), this.forPaths);
-    const value = valueFunction(task, discount);
-    for (const [k, steps] of lengths.entries()) {
-      if (this.seen < tuningTasks) this.tune(task, path, steps, value);
+    const path = drawPath(task, LENGTHS.at(-1), this.forPaths);
+    const value = valueFunction(task, this.options.discount);
+    for (const [k, steps] of LENGTHS.entries()) {
+      if (this.seen < TEST_TASKS) this.tune(task, path, steps, value);
       else this.measure(task, path, steps, value, k);
     }
     this.seen += 1;
-    if (this.done) this.result = this.summary();
   }
 
   tune(task, path, steps, value) {
@@ -155,16 +161,16 @@ class Test {
   }
 
   measure(task, path, steps, value, k) {
-    const { lengths, format, depth, discount } = this.options;
-    const baselines = baselineEstimates(task, path, steps, format, depth, discount, this.stepSize);
-    for (const [name, estimate] of Object.entries(baselines)) {
-      this.errors[name] ??= lengths.map(() => []);
+    const { format, depth, discount } = this.options;
+    const add = (name, estimate) => {
+      this.errors[name] ??= LENGTHS.map(() => []);
       this.errors[name][k].push(msveOf(task, value, estimate));
-    }
+    };
+    const baselines = baselineEstimates(task, path, steps, format, depth, discount, this.stepSize);
+    for (const [name, estimate] of Object.entries(baselines)) add(name, estimate);
     const context = contextOf(task, path, steps, format);
     for (const weights of this.weightsList) {
-      const estimate = transformerEstimate(weights, context, depth, discount);
-      this.errors.transformer[k].push(msveOf(task, value, estimate));
+      add("transformer", transformerEstimate(weights, context, depth, discount));
     }
   }
 
@@ -174,11 +180,65 @@ class Test {
     return STEP_SIZES[scores.indexOf(Math.min(...scores))];
   }
 
-  summary() {
-    const errors = {};
-    for (const [name, byLength] of Object.entries(this.errors)) {
-      errors[name] = { mean: byLength.map(meanOf), median: byLength.map(medianOf) };
+  // Means over tasks and weights, by name and length.
+  get result() {
+    return Object.fromEntries(Object.entries(this.errors).map(([name, byLength]) => [name, byLength.map(meanOf)]));
+  }
+}
+
+const CURVE_DEPTHS = [1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 50, 60, 75, 90, 120, 150, 200, 250, 300];
+const CURVE_DISCOUNTS = [
+  0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.89, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99,
+];
+
+// Errors on enumerated prompts against the depth and against the discount, of one or several weights and of theta^TD.
+// Pieces are step sizes of theta^TD, then points of the curves.
+class Curves {
+  constructor(weightsList, settings, options) {
+    const { states } = settings;
+    const { depth, discount } = options;
+    const own = settingsOfTest(settings, options);
+    this.unseen = unseenTasks(own, TEST_TASKS);
+    this.tuning = unseenTasks(own, TUNING_TASKS, "tuning tasks");
+    this.models = { transformer: weightsList, theta_td: [thetaTd(states)] };
+    this.least = Infinity;
+    this.seen = 0;
+    // Attention divides by the number of columns, here n.
+    this.pieces = [
+      ...STEP_SIZES.map((size) => ["size", (size * states) / 5, depth, discount]),
+      ...CURVE_DEPTHS.map((x) => ["depth", x, x, discount]),
+      ...CURVE_DISCOUNTS.map((x) => ["discount", x, depth, x]),
+      ["here", depth, depth, discount],
+    ];
+    this.result = { depth: [], discount: [], here: [] };
+  }
+
+  get done() {
+    return this.seen === this.pieces.length;
+  }
+
+  step() {
+    const [axis, x, depth, discount] = this.pieces[this.seen++];
+    if (axis === "size") this.tune(x, depth, discount);
+    else this.result[axis].push(this.point(axis, x, depth, discount));
+  }
+
+  tune(stepSize, depth, discount) {
+    const theta = [thetaTd(this.unseen[0].reward.length, stepSize)];
+    const error = meanError(theta, this.tuning, depth, discount);
+    if (error < this.least) this.models.theta_td = theta;
+    this.least = Math.min(this.least, error);
+  }
+
+  point(axis, x, depth, discount) {
+    const point = { x };
+    for (const [name, list] of Object.entries(this.models)) {
+      point[name] = meanError(list, this.unseen, depth, discount);
     }
-    return { lengths: this.options.lengths, stepSize: this.stepSize, errors };
+    if (axis !== "depth") {
+      const parts = divided(this.models.transformer, this.unseen);
+      point.expanding = meanOf(parts.map(([weights, tasks]) => expanding(weights, tasks, discount)));
+    }
+    return point;
   }
 }

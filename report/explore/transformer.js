@@ -179,17 +179,13 @@ class Learner {
   }
 }
 
-// Minus the direction of an update of Algorithm 1 or 2, for a task with its batch, such as a TaskSource.
-function gradientOf(transformer, parameter, task) {
-  transformer.run(parameter, task.transition, task.reward);
+// One update of Algorithm 1 or 2, for a task with its batch, such as a TaskSource; false if the parameters stop being
+// finite, as they do if an estimate is not finite.
+function update(transformer, learner, task) {
+  transformer.run(learner.parameter, task.transition, task.reward);
   transformer.compareWithBatch(task.reward, task.transitions, task.targets);
   transformer.differentiate();
-  return transformer.gradient;
-}
-
-// One update; false if the parameters stop being finite, as they do if an estimate is not finite.
-function update(transformer, learner, task) {
-  return learner.descend(gradientOf(transformer, learner.parameter, task));
+  return learner.descend(transformer.gradient);
 }
 
 // Xavier normal P and Q, masked to u and A.

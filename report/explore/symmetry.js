@@ -31,42 +31,25 @@ function shortestMatrix(n, A, discount) {
   return made;
 }
 
-// The nearest matrix K [-I, I], which acts on TD errors: the family part of A.
-function familyPart(n, A) {
+// The directions alpha, beta, a, b, H and c: the four entries of B (2, 2), and whether the matrix is B (x) 11' or
+// B (x) I.  Eight numbers have these six directions and two that change no output.
+const DIRECTIONS = [
+  [-1, 1, 0, 0, false],
+  [-1, 1, 0, 0, true],
+  [1, 1, 0, 0, false],
+  [1, 1, 0, 0, true],
+  [0, 0, -1, 1, false],
+  [0, 0, 1, 1, false],
+];
+
+function directionMatrix(n, [topLeft, topRight, bottomLeft, bottomRight, ones]) {
   const wide = 2 * n;
   const made = new Float64Array(wide * wide);
   for (let i = 0; i < wide; i++) {
-    for (let j = 0; j < n; j++) {
-      const entry = (A[i * wide + n + j] - A[i * wide + j]) / 2;
-      made[i * wide + j] = -entry;
-      made[i * wide + n + j] = entry;
-    }
+    const [left, right] = i < n ? [topLeft, topRight] : [bottomLeft, bottomRight];
+    for (let j = 0; j < wide; j++) if (ones || i % n === j % n) made[i * wide + j] = j < n ? left : right;
   }
   return made;
-}
-
-// The matrix of a 2 x 2 matrix B (x) I, or B (x) 11'.
-function kronecker(n, B, ones) {
-  const wide = 2 * n;
-  const made = new Float64Array(wide * wide);
-  for (let i = 0; i < wide; i++) {
-    for (let j = 0; j < wide; j++) {
-      if (ones || i % n === j % n) made[i * wide + j] = B[i < n ? 0 : 1][j < n ? 0 : 1];
-    }
-  }
-  return made;
-}
-
-// The directions alpha, beta, a, b, H and c.  Eight numbers have these six directions and two that change no output.
-function directions(n) {
-  return [
-    kronecker(n, [[-1, 1], [0, 0]], false),
-    kronecker(n, [[-1, 1], [0, 0]], true),
-    kronecker(n, [[1, 1], [0, 0]], false),
-    kronecker(n, [[1, 1], [0, 0]], true),
-    kronecker(n, [[0, 0], [-1, 1]], false),
-    kronecker(n, [[0, 0], [1, 1]], false),
-  ];
 }
 
 function innerProduct(first, second) {
@@ -80,8 +63,8 @@ function sharesOfDirections(n, A, discount) {
   const rest = shortestMatrix(n, A, discount); // Less its projections.
   const square = innerProduct(rest, rest);
   const earlier = []; // The earlier directions, orthogonal and of norm one.
-  return directions(n).map((direction) => {
-    const own = shortestMatrix(n, direction, discount);
+  return DIRECTIONS.map((direction) => {
+    const own = shortestMatrix(n, directionMatrix(n, direction), discount);
     const remove = (from, unit) => {
       const component = innerProduct(from, unit);
       for (let i = 0; i < from.length; i++) from[i] -= component * unit[i];
@@ -110,13 +93,13 @@ function measures(weights, discount) {
   const n = weights.states;
   const wide = 2 * n;
   const A = identifiable(weights, discount).A;
-  const K = familyPart(n, A);
-  let diagonal = 0;
+  let diagonal = 0; // Means of the upper half of K, where K [-I, I] is nearest to A: it acts on TD errors.
   let others = 0;
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < n; j++) {
-      if (i === j) diagonal += K[i * wide + n + j] / n;
-      else others += K[i * wide + n + j] / (n * (n - 1));
+      const entry = (A[i * wide + n + j] - A[i * wide + j]) / 2;
+      if (i === j) diagonal += entry / n;
+      else others += entry / (n * (n - 1));
     }
   }
   const td = thetaTd(n).A;

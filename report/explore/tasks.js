@@ -25,26 +25,6 @@ const ENVIRONMENTS = {
       normaliseRow(transition, n, s);
     }
   },
-  // Chains whose rows are uniform random numbers divided by their sums.
-  dense(random, n, transition) {
-    for (let i = 0; i < n * n; i++) transition[i] = random.uniform();
-    for (let s = 0; s < n; s++) normaliseRow(transition, n, s);
-  },
-  // Random walks on a ring, which step to one of the two neighbours.
-  ring(random, n, transition) {
-    for (let s = 0; s < n; s++) {
-      const right = random.uniform();
-      transition[s * n + ((s + 1) % n)] += right;
-      transition[s * n + ((s + n - 1) % n)] += 1 - right;
-    }
-  },
-  // A chain of one's own, the same in all tasks.
-  own(random, n, transition, { own }) {
-    for (let s = 0; s < n; s++) {
-      for (let j = 0; j < n; j++) transition[s * n + j] = Math.max(0, own.transition[s][j]);
-      normaliseRow(transition, n, s);
-    }
-  },
 };
 
 function normaliseRow(matrix, n, row) {
@@ -98,18 +78,13 @@ function solveInPlace(n, matrix, vector) {
   }
 }
 
-// Fill v (n) = (I - gamma p)^{-1} r (appendix, proof of Theorem 1); `work` (n, n) is scratch.
-function fillValues(n, transition, reward, discount, work, value) {
-  for (let i = 0; i < n * n; i++) work[i] = -discount * transition[i];
-  for (let s = 0; s < n; s++) work[s * n + s] += 1;
-  value.set(reward);
-  solveInPlace(n, work, value);
-}
-
+// v = (I - gamma p)^{-1} r (appendix, proof of Theorem 1).
 function valueFunction(task, discount) {
   const n = task.reward.length;
-  const value = new Float64Array(n);
-  fillValues(n, task.transition, task.reward, discount, new Float64Array(n * n), value);
+  const matrix = task.transition.map((p) => -discount * p);
+  for (let s = 0; s < n; s++) matrix[s * n + s] += 1;
+  const value = task.reward.slice();
+  solveInPlace(n, matrix, value);
   return value;
 }
 
@@ -231,8 +206,7 @@ class TaskSource {
     const n = settings.states;
     transition.fill(0);
     ENVIRONMENTS[settings.environment](random, n, transition, settings);
-    const rewards = settings.environment === "own" && settings.own.rewards;
-    for (let s = 0; s < n; s++) reward[s] = rewards ? rewards[s] : 2 * random.uniform() - 1;
+    for (let s = 0; s < n; s++) reward[s] = 2 * random.uniform() - 1;
     if (settings.relabelled) this.permute(random);
     fillStationary(n, transition, this.work, this.stationary);
   }
@@ -255,7 +229,7 @@ class TaskSource {
   }
 
   // A trajectory S_0, ..., S_b from the stationary distribution, of which an update needs the transitions only; and the
-  // sums of returns or true values.
+  // sums of returns.
   drawBatch(forSteps, forReturns) {
     const { settings, states, transitions } = this;
     const n = settings.states;
@@ -268,7 +242,6 @@ class TaskSource {
       state = next;
     }
     if (settings.target === "mc") this.drawReturns(forReturns);
-    if (settings.target === "values") this.sumValues();
   }
 
   visits(state) {
@@ -309,12 +282,6 @@ class TaskSource {
     }
   }
 
-  sumValues() {
-    const { settings, targets } = this;
-    fillValues(settings.states, this.transition, this.reward, settings.discount, this.work, targets);
-    for (let s = 0; s < settings.states; s++) targets[s] *= this.visits(s);
-  }
-
   // A copy of the present task.
   task() {
     return { transition: this.transition.slice(), reward: this.reward.slice(), stationary: this.stationary.slice() };
@@ -322,9 +289,9 @@ class TaskSource {
 }
 
 // Tasks that no run sees, the same for all models of a seed.
-function unseenTasks(settings, count = 100, seed = settings.seed, purpose = "unseen tasks") {
+function unseenTasks(settings, count, purpose = "unseen tasks") {
   const source = new TaskSource(settings);
-  const random = new RandomStream(seed, purpose);
+  const random = new RandomStream(settings.seed, purpose);
   return Array.from({ length: count }, () => {
     source.drawTask(random);
     return source.task();

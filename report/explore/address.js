@@ -1,26 +1,10 @@
 // The settings of a run in the address of the page, so that a link shows the same run.
 
-const IN_ADDRESS = [
-  "environment",
-  "relabelled",
-  "states",
-  "depth",
-  "discount",
-  "target",
-  "learningRate",
-  "tasks",
-  "seeds",
-  "seed",
-];
+const IN_ADDRESS = ["environment", "relabelled", "target", ...Object.keys(LIMITS)];
 
 // The part of the address after #.
 function addressOf(settings) {
-  const parts = IN_ADDRESS.map((name) => [name, String(settings[name])]);
-  if (settings.environment === "own") {
-    parts.push(["transition", settings.own.transition.map((row) => row.join(" ")).join("; ")]);
-    if (settings.own.rewards) parts.push(["rewards", settings.own.rewards.join(" ")]);
-  }
-  return new URLSearchParams(parts).toString();
+  return new URLSearchParams(IN_ADDRESS.map((name) => [name, String(settings[name])])).toString();
 }
 
 // Settings of an address; parts that it lacks have their defaults.  Wrong values are left to checkSettings.
@@ -32,10 +16,6 @@ function settingsOf(address) {
     const text = given.get(name);
     const kind = typeof DEFAULT_SETTINGS[name];
     settings[name] = kind === "number" ? numberOf(text) : kind === "boolean" ? text === "true" : text;
-  }
-  if (settings.environment === "own") {
-    settings.own = parseOwn(given.get("transition") ?? "", given.get("rewards") ?? "");
-    settings.states = settings.own.transition.length;
   }
   return settings;
 }

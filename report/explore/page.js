@@ -4,69 +4,49 @@ const find = (id) => document.getElementById(id);
 const form = find("settings");
 const field = (name) => form.elements[name];
 
-const view = {
-  settings: { ...DEFAULT_SETTINGS },
-  number: 0,
+// What a new run has not yet.
+const nothingSeen = () => ({
   points: [],
   at: 0,
   follows: true,
-  running: false,
   paused: false,
-  done: false,
   divergedAt: [],
   predicted: [],
   chosen: "mean",
-  identifiable: false,
   announced: 0,
-  test: { relabelled: false, environment: "", format: "steps", depth: 30, discount: 0.9 },
-  average: "mean",
-  steps: 20,
-  index: 0,
   tested: null,
   curves: null,
   task: null,
+  seen: 0,
+});
+
+const view = {
+  ...nothingSeen(),
+  settings: { ...DEFAULT_SETTINGS },
+  number: 0,
+  done: true,
+  identifiable: false,
+  test: { relabelled: false, environment: "", format: "steps", depth: 30, discount: 0.9 },
+  steps: 20,
+  index: 0,
   request: 0,
-  hidden: false,
 };
 
 // Workers -------------------------------------------------------------------------------------------------------------
 
-// A function that sends messages to a worker, or to the same code in this thread if there are no workers.
-function machine(receive) {
-  const inPage = () => {
-    const host = new Host(receive, (work) => setTimeout(work, 0), 8);
-    view.inPage = true;
-    return (message) => host.receive(message);
-  };
-  try {
-    const text = `${find("engine").textContent}\nbeWorker();`;
-    const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-    let unanswered = [];
-    let send = (message) => {
-      unanswered?.push(message);
-      worker.postMessage(message);
-    };
-    worker.onmessage = (event) => {
-      unanswered = null;
-      receive(event.data);
-    };
-    worker.onerror = (event) => {
-      if (!unanswered) return fail(event.message);
-      send = inPage();
-      unanswered.forEach(send);
-      unanswered = null;
-    };
-    return (message) => send(message);
-  } catch {
-    return inPage();
-  }
+// A function that sends messages to a new worker.
+function machine() {
+  const text = `${find("engine").textContent}\nbeWorker();`;
+  const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+  worker.onmessage = (event) => received(event.data);
+  worker.onerror = (event) => fail(event.message ?? "the browser starts no worker");
+  return (message) => worker.postMessage(message);
 }
 
-const main = machine(received);
-const predictor = machine(received);
+const main = machine();
+const predictor = machine();
 
 function received(message) {
-  if (message.kind === "failed") return fail(message.text);
   if (message.number !== view.number) return;
   const current = message.request === undefined || message.request === view.request;
   if (current) RECEIVE[message.kind](message);
@@ -76,7 +56,7 @@ const RECEIVE = {
   point({ point, done, divergedAt }) {
     view.points.push(point);
     if (view.follows) view.at = view.points.length - 1;
-    Object.assign(view, { divergedAt, done, running: !done });
+    Object.assign(view, { divergedAt, done });
     announce();
     if (done) finished();
     redraw("run", ...COURSE);
@@ -95,13 +75,12 @@ const RECEIVE = {
   },
   tested({ result }) {
     view.tested = result;
-    askCurves();
+    ask("curves");
     redraw("steps");
-    const [first, last] = [0, result.lengths.length - 1];
-    const of = (name) => `${NAMES[name]} ${shown(result.errors[name][view.average][last])}`;
+    const last = Object.entries(NAMES).map(([name, words]) => `${words} ${shown(result[name].at(-1))}`);
     speak(
-      `Error with ${result.lengths[first]} steps: ${shown(result.errors.transformer[view.average][first])}. ` +
-        `With ${result.lengths[last]} steps: ${Object.keys(NAMES).map(of).join(", ")}.`,
+      `Error with ${LENGTHS[0]} steps: ${shown(result.transformer[0])}. ` +
+        `With ${LENGTHS.at(-1)} steps: ${last.join(", ")}.`,
     );
   },
   curves({ result }) {
@@ -132,7 +111,7 @@ function fail(text) {
   find("message").textContent =
     `The computation stopped: ${text.replace(/\.$/, "")}. Load the page again, or choose other settings.`;
   find("message").hidden = false;
-  Object.assign(view, { running: false, done: true });
+  view.done = true;
   redraw("run");
 }
 
@@ -150,7 +129,7 @@ function numbersText({ seen, measures: found, error }) {
   return (
     `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; squared cosine to θᵀᴰ ${found.cosine2.toFixed(3)}; ` +
     `one number holds ${percent(found.one)} of A, two ${percent(found.two)}, four ${percent(found.four)}, eight ${percent(found.eight)}; ` +
-    `error on unseen tasks ${shown(error[view.average])}.`
+    `error on unseen tasks ${shown(error)}.`
   );
 }
 
@@ -167,36 +146,23 @@ function divergence() {
 
 // What to do about a run that did harm.
 function harm() {
-  const [before, after] = [view.points[0], view.points.at(-1)].map((each) => each.error[view.average]);
+  const [before, after] = [view.points[0], view.points.at(-1)].map((each) => each.error);
   if (!(after > before)) return "";
   return ` The error is larger than before pretraining (${shown(before)}). Take a lower learning rate or fewer layers.`;
 }
 
 // A run ---------------------------------------------------------------------------------------------------------------
 
-function start(settings, chosen = "mean") {
+function start(settings) {
   const errors = checkSettings(settings);
-  showErrors(settings, errors);
+  showErrors(errors);
   if (errors.length) return;
   const sameLabels = view.number && settings.relabelled === view.settings.relabelled;
-  Object.assign(view, {
+  Object.assign(view, nothingSeen(), {
     settings: { ...settings },
     number: view.number + 1,
-    points: [],
-    at: 0,
-    follows: true,
-    running: true,
-    paused: false,
     done: false,
-    divergedAt: [],
-    predicted: [],
-    chosen,
-    announced: 0,
-    tested: null,
-    curves: null,
-    task: null,
     request: view.request + 1,
-    seen: 0,
     began: performance.now(),
   });
   Object.assign(view.test, { depth: settings.depth, discount: settings.discount });
@@ -208,27 +174,16 @@ function start(settings, chosen = "mean") {
   const address = `#${addressOf(settings)}`;
   if (location.hash !== address) history.replaceState(null, "", address);
   leaveTour();
-  say(view.inPage ? "This browser has no workers, so the page computes between its frames, more slowly." : "");
-  main({ kind: "run", settings: view.settings, chosen, number: view.number });
-  predictor({ kind: "stop" });
-  if (!view.inPage) predict();
+  say("");
+  main({ kind: "run", settings: view.settings, chosen: view.chosen, number: view.number });
+  predictor({ kind: "predict", settings: view.settings, number: view.number });
   redraw("run", ...Object.keys(FIGURES));
-}
-
-// Predict alpha and beta, unless rewards are given: the equation holds if r and -r are equally likely.
-function predict() {
-  if (!view.settings.own?.rewards) predictor({ kind: "predict", settings: view.settings, number: view.number });
 }
 
 function finished() {
   const seconds = (performance.now() - view.began) / 1000;
   const run = `${counted(view.settings.seeds, "seed")} of ${counted(view.settings.tasks, "task")} in ${seconds.toFixed(1)} s.`;
-  const away = view.hidden
-    ? " The tab was in the background, where browsers may slow a page down; the run went on all the same."
-    : "";
-  say(divergence() || run + harm() + away);
-  view.hidden = false;
-  if (view.inPage) predict();
+  say(divergence() || run + harm());
   redraw(...Object.keys(RESULTS));
   askTests();
 }
@@ -251,8 +206,8 @@ function askTests() {
     if (!testable()) return;
     view.request++;
     setTesting(true);
-    askTask();
-    main({ kind: "test", at: view.at, request: view.request, options: testOptions() });
+    ask("task");
+    ask("test");
   }, 120);
 }
 
@@ -267,15 +222,10 @@ function setTesting(testing) {
   find("test").setAttribute("aria-busy", testing);
 }
 
-const testOptions = () => ({ ...view.test, environment: testEnvironment() });
-const testEnvironment = () => view.test.environment || view.settings.environment;
-
-function askCurves() {
-  main({ kind: "curves", at: view.at, request: view.request, ...testOptions() });
-}
-
-function askTask() {
+// Ask for a "test", "curves" or a "task".
+function ask(kind) {
   if (!testable()) return;
-  const options = { ...testOptions(), index: view.index, steps: view.steps };
-  main({ kind: "task", at: view.at, request: view.request, options });
+  const environment = view.test.environment || view.settings.environment;
+  const options = { ...view.test, environment, index: view.index, steps: view.steps };
+  main({ kind, at: view.at, request: view.request, options });
 }

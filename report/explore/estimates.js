@@ -160,40 +160,24 @@ function meanOf(numbers) {
   return sum / numbers.length;
 }
 
-// NaN if a number is NaN.
-function medianOf(numbers) {
-  const sorted = Float64Array.from(numbers).sort();
-  const middle = sorted.length / 2;
-  if (Number.isNaN(sorted[sorted.length - 1])) return NaN;
-  return (sorted[Math.ceil(middle) - 1] + sorted[Math.floor(middle)]) / 2;
-}
-
-// MSVE on the enumerated prompts of tasks.
+// MSVE on the enumerated prompt of each task.
 function enumeratedMsve(weights, tasks, depth, discount) {
   const transformer = new LoopedTransformer(weights.states, depth, discount);
   const parameter = parameterOf(weights);
-  const errors = Float64Array.from(tasks, (task) => {
+  return tasks.map((task) => {
     transformer.run(parameter, task.transition, task.reward);
     return msveOf(task, valueFunction(task, discount), transformer.estimate);
   });
-  return { mean: meanOf(errors), median: medianOf(errors), errors };
 }
 
-// The settings of unseen tasks, which may be of another environment, or relabelled if those of the run are not.
-function settingsOfTest(settings, options) {
-  const environment = options.environment ?? settings.environment;
-  return { ...settings, environment, relabelled: options.relabelled ?? settings.relabelled };
+// Mean MSVE on enumerated prompts, over models and tasks; an overflow counts as infinite.
+function meanError(models, tasks, depth, discount) {
+  const errors = divided(models, tasks).flatMap(([weights, own]) => enumeratedMsve(weights, own, depth, discount));
+  return meanOf(errors.map((error) => (Number.isNaN(error) ? Infinity : error)));
 }
 
-// One unseen task, its values, and their estimates from a trajectory.
-function oneTask(weights, settings, options = {}) {
-  const { seed, index, steps, format, depth, discount } = {
-    seed: settings.seed, index: 0, steps: 50, format: "steps",
-    depth: settings.depth, discount: settings.discount, ...options,
-  };
-  const [task] = unseenTasks(settingsOfTest(settings, options), 1, seed, `task ${index}`);
-  const path = drawPath(task, steps, new RandomStream(seed, `path ${index}`));
-  const values = valueFunction(task, discount);
-  const estimate = transformerEstimate(weights, contextOf(task, path, steps, format), depth, discount);
-  return { task, path, values, estimate, error: msveOf(task, values, estimate) };
+// Models, each with its own tasks: the tasks are divided among them, so that several models take the time of one.
+function divided(models, tasks) {
+  const share = Math.floor(tasks.length / models.length);
+  return models.map((weights, i) => [weights, tasks.slice(i * share, (i + 1) * share)]);
 }

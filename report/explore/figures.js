@@ -17,7 +17,8 @@ const RESULTS = { steps: "tested", depths: "curves", discounts: "curves", chain:
 // The SVG text of a figure, or what it waits for.
 function figure(name) {
   if (!(name in RESULTS) || view[RESULTS[name]]) return FIGURES[name]();
-  return noteChart(view.done && !testable() ? "No seed has finite weights." : "After pretraining, or in a pause.");
+  const none = view.divergedAt.length && !view.divergedAt.includes(0);
+  return noteChart(none ? "No seed has finite weights." : "After pretraining, or in a pause.");
 }
 
 const taskAxis = () => ({ label: "tasks seen", log: true, from: 1, to: view.settings.tasks });
@@ -45,8 +46,8 @@ function curve(axis, x, here, marks) {
   const lines = ["transformer", "theta_td"].map((name) => ({
     ...LOOKS[name],
     name: NAMES[name],
-    points: view.curves[axis].map((each) => [each.x, each[name][view.average]]),
-    value: shown(view.curves.here[0][name][view.average]),
+    points: view.curves[axis].map((each) => [each.x, each[name]]),
+    value: shown(view.curves.here[0][name]),
   }));
   const label = described(`Error against ${x.label}, at ${here}`, lines);
   return lineChart({ label, x, y: MSVE, lines, marks });
@@ -81,22 +82,19 @@ const FIGURES = {
     ]);
   },
   sizes() {
-    const lines = [
+    return course("Step sizes", { label: "step size" }, [
       ["α", (each) => each.measures.alpha, "var(--td)"],
       ["β", (each) => each.measures.beta, "var(--more)"],
-    ];
-    lines.push(
       ["α predicted", (each) => each.alpha, "var(--td)", "2 4", view.predicted],
       ["β predicted", (each) => each.beta, "var(--more)", "2 4", view.predicted],
-    );
-    return course("Step sizes", { label: "step size" }, lines);
+    ]);
   },
   error() {
     const reference = view.curves && thetaHere();
-    const lines = [["pretrained", (each) => each.error[view.average], "var(--td)"]];
+    const lines = [["pretrained", (each) => each.error, "var(--td)"]];
     if (view.test.relabelled !== view.settings.relabelled) {
       const other = view.test.relabelled ? "on relabelled tasks" : "on ordered tasks";
-      lines.push([other, (each) => each.other[view.average], "var(--more)", "6 2"]);
+      lines.push([other, (each) => each.other, "var(--more)", "6 2"]);
     }
     if (reference !== null) {
       const ends = [{ seen: 1 }, { seen: view.settings.tasks }];
@@ -105,13 +103,12 @@ const FIGURES = {
     return course("Error on unseen tasks", MSVE, lines);
   },
   steps() {
-    const found = view.tested;
     const lines = Object.keys(NAMES).map((name) => {
-      const errors = found.errors[name][view.average];
+      const errors = view.tested[name];
       return {
         ...LOOKS[name],
         name: NAMES[name],
-        points: errors.map((error, i) => [found.lengths[i], error]),
+        points: errors.map((error, i) => [LENGTHS[i], error]),
         value: shown(errors.at(-1)),
       };
     });
@@ -152,7 +149,7 @@ function thetaHere() {
   const { depth, discount } = view.settings;
   const same =
     view.test.depth === depth && view.test.discount === discount && view.test.relabelled === view.settings.relabelled;
-  return same ? view.curves.here[0].theta_td[view.average] : null;
+  return same ? view.curves.here[0].theta_td : null;
 }
 
 const TEXTS = {
@@ -170,19 +167,19 @@ function borderText() {
   const from = border ? `, and from a discount of about ${border} on half of them or more` : "";
   return (
     `At discount ${discount} a layer multiplies equal errors of all states by ${factor.toFixed(3)} (mean over labels). Repeated without end, it diverges on ` +
-    `${Math.round(100 * here.expanding)}% of the tasks${from}. With ${counted(depth, "layer")} the error is ${shown(here.transformer[view.average])}.`
+    `${Math.round(100 * here.expanding)}% of the tasks${from}. With ${counted(depth, "layer")} the error is ${shown(here.transformer)}.`
   );
 }
 
 function showRun() {
-  const { settings, points, running, paused, done } = view;
+  const { settings, points, paused, done } = view;
   const present = point()?.seen ?? 0;
-  const seen = view.follows && running ? Math.max(present, view.seen ?? 0) : present;
+  const seen = view.follows && !done ? Math.max(present, view.seen ?? 0) : present;
   find("seen").textContent = `${seen.toLocaleString("en")} of ${settings.tasks.toLocaleString("en")} tasks`;
-  find("time").max = Math.max(1, running ? keptAt(settings.tasks).length - 1 : points.length - 1);
+  find("time").max = Math.max(1, done ? points.length - 1 : keptAt(settings.tasks).length - 1);
   find("time").value = view.at;
   find("time").setAttribute("aria-valuetext", counted(present, "task"));
-  find("pause").disabled = done || !running;
+  find("pause").disabled = done;
   find("pause").textContent = paused ? "Go on" : "Pause";
   find("python").textContent = pythonText();
 }
