@@ -61,7 +61,7 @@ def refusal(given: dict) -> str:
         ("seeds: true", "seeds: True is not of type 'integer'"),
         ("theory: {tasks: 30}", "theory.tasks: 30 is not a multiple of 20"),
         ("states: [5, 5]", "states: [5, 5] has non-unique elements"),
-        ("algos: [td, sarsa]", "value 2 of algos: 'sarsa' is not one of ['td', 'mc']"),
+        ("algos: [td, sarsa]", "algos names 'sarsa'; the algorithms are td, mc, values"),
         ("evaluation: {context_lengths: [100, 5]}", "give them in ascending order"),
         ("evaluation: {step_sizes: {smallest: 99}}", "step_sizes.smallest: give at most the largest, 10"),
         ("readings: {evaluation_env: ring}", "readings.evaluation_env names 'ring'"),

@@ -26,7 +26,7 @@ PRETRAINING = {
     },
 }  # fmt: skip
 # Keys that change the grid, keys with only one possible value, and the folder of results.
-OTHERS = {"algos", "envs", "depths", "seeds_per_job", "environments", "results", "trained_parameters", "loss"}
+OTHERS = {"algos", "envs", "depths", "seeds_per_job", "extensions", "results", "trained_parameters", "loss"}
 # Results that are removed, with the rules that make them; some of them no rule needs but the list of results.
 REMOVED = {
     "weights/td-loop-5-6.npz": "weights",

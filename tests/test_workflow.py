@@ -101,7 +101,7 @@ def test_verification_names_differences(results, tmp_path, capsys, monkeypatch):
 def test_the_reference_is_that_of_the_configuration():
     settings = load_json(ROOT / "reference/run.json")["settings"]
     config = load_yaml(ROOT / "config.yaml")
-    paper = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
+    paper = {key: config[key] for key in config if key not in ("extensions", "seeds_per_job", "results")}
     studies = {name: load_yaml(ROOT / f"studies/{name}/config.yaml") | {"paper": paper} for name in STUDIES}
     assert settings == {"paper": paper} | studies
 

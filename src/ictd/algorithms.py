@@ -17,12 +17,15 @@ gradient (Baird, ICML 1995), is written in the same way, because e is still line
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ictd.checks import abbreviated
 from ictd.mrp import TaskArrays, Tasks, value_function
-from ictd.sampling import BatchStatistics
+
+if TYPE_CHECKING:  # Snakemake's own process, which has no numba, imports this module.
+    from ictd.sampling import BatchStatistics
 
 # Steps of "three_step_td", and lambda of "td_lambda".
 STEPS, LAMBDA = 3, 0.8
@@ -66,7 +69,7 @@ class Algorithm:
     returns: bool
     paths: bool
 
-    def targets(self, tasks: Tasks, batches: BatchStatistics, discount: float) -> Targets:
+    def targets(self, tasks: Tasks, batches: "BatchStatistics", discount: float) -> Targets:
         """Make the targets of N tasks.  ValueError if the function returns something else than three such arrays."""
         for name, needed in (("return_sums", self.returns), ("paths", self.paths)):
             if needed and getattr(batches, name) is None:
@@ -74,7 +77,7 @@ class Algorithm:
                     f"{self.name} needs batches.{name}, which are None; tasks with a behaviour have no paths."
                 )
         made = self.arrays(tasks, batches, discount)
-        shapes = {"visits": tasks.reward.shape, "sums": tasks.reward.shape, "bootstrap": tasks.transition.shape}
+        shapes = {"visits": batches.visits.shape, "sums": batches.visits.shape, "bootstrap": batches.transitions.shape}
         if not isinstance(made, tuple) or len(made) != len(shapes):
             raise ValueError(f"{self.name} returns {abbreviated(made)}; return (visits, sums, bootstrap).")
         arrays = {}
@@ -169,7 +172,7 @@ def three_step_td(tasks, batches, discount):
     states = batches.paths
     length = states.shape[1] - 1
     rewards = np.take_along_axis(tasks.reward, states[:, :-1], axis=1)
-    sums, bootstrap = np.zeros(tasks.reward.shape), np.zeros(tasks.transition.shape)
+    sums, bootstrap = np.zeros(batches.visits.shape), np.zeros(batches.transitions.shape)
     every = np.arange(len(tasks))
     for t in range(length):
         end = min(t + STEPS, length)
@@ -186,7 +189,7 @@ def td_lambda(tasks, batches, discount):
     Sutton and Barto (2018, section 12.1).
     """
     states = batches.paths
-    sums, bootstrap = np.zeros(tasks.reward.shape), np.zeros(tasks.transition.shape)
+    sums, bootstrap = np.zeros(batches.visits.shape), np.zeros(batches.transitions.shape)
     every = np.arange(len(tasks))
     # G_t is reward (N,) + weights (N, n) V.
     reward, weights = np.zeros(len(tasks)), np.eye(tasks.states)[states[:, -1]]

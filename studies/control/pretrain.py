@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS
 from ictd.context import Context
 from ictd.engine import Engine
+from ictd.mrp import Tasks
 from ictd.pretraining import pretrain_runs
 from ictd.sampling import BatchStatistics, visits_of
 from ictd.storage import save_arrays, stacked
@@ -63,7 +65,7 @@ def main(variant: dict, place: dict, seeds: int, learning_rate: float, initial_g
 
     def pretrained(seed: int) -> Weights:
         start = initial_weights(place.states * place.actions, initial_gain, place.generator(seed, "weights"))
-        engine = Engine(start, variant.algo, variant.depth, place.discount, learning_rate, clip=variant.clip)
+        engine = Engine(start, variant.depth, place.discount, learning_rate, clip=variant.clip)
         draw = training_data(variant, place.generator(seed, "tasks"))
         return pretrain_runs([engine], lambda size, _: [draw(size)], variant.tasks)[0]
 
@@ -92,7 +94,9 @@ def training_data(variant: Variant, rng: np.random.Generator) -> Callable[[int],
             context = context.grouped() if variant.prompts == "grouped" else context
         steps = variant.rollout if variant.algo == "mc" else 1
         paths = pair_paths(processes, policy, variant.batch, steps, rng)
-        return reward, batch_statistics(paths, reward, place.discount), context.gram_matrix(place.discount)
+        batches = batch_statistics(paths, reward, place.discount)
+        targets = ALGORITHMS[variant.algo].targets(Tasks.unchecked(reward=reward), batches, place.discount)
+        return reward, targets, context.gram_matrix(place.discount)
 
     return draw
 

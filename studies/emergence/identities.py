@@ -80,7 +80,7 @@ def deviations(algo: str, env: str, states: int, engine: str, depth: int = 6, up
         last = pretrain_history(tasks, batches, algo, depth, discount, 0.001, first, engine).weights[-1]
         return values, last.u - u, last.A - A
 
-    P, r, (visits, transitions, sums) = tasks.transition, tasks.reward, vars(batches).values()
+    P, r, (visits, transitions, sums, _) = tasks.transition, tasks.reward, vars(batches).values()
     values, u, A = results(P, r, visits, transitions, sums, start.u, start.A)
     relabelled = results(*map(permuted, (P, r, visits, transitions, sums)), *moved(start.u, start.A))
     odd = results(P, -r, visits, transitions, -sums, -start.u, start.A)
@@ -130,13 +130,14 @@ def expected_update(
 ) -> np.ndarray:
     """The expected update (2n, 2n) of A = n alpha [-I, I; 0, 0] on one chain, for E[r r'] = I."""
     n = len(P)
-    gradient = Gradient(n, algo, depth, discount)
+    gradient = Gradient(n, depth, discount)
     A = n * step_size * preconditioned_td(half(np.eye(n)))
     parameter = np.concatenate([np.zeros(2 * n), A.ravel()])
     value = np.sqrt(n) * value_function(P[None], np.eye(n), discount)  # (rewards, n)
     total = np.zeros(4 * n**2)
     for reward, v in zip(np.sqrt(n) * np.eye(n), value, strict=True):
-        task = P, reward, mu, mu[:, None] * P, mu * v
+        targets = (mu * reward, discount * mu[:, None] * P) if algo == "td" else (mu * v, 0 * P)
+        task = P, reward, mu, *targets
         total -= gradient(parameter, tuple(array[None] for array in task))[2 * n :]
     return total.reshape(2 * n, 2 * n) / n
 

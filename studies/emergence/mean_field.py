@@ -85,7 +85,7 @@ def tasks_in(setting: dict, copies: int, seed: int) -> Iterator[tuple]:
 def update(setting: dict) -> Callable:
     """A function that makes one update of parameters u, A (2n + 4n^2,) on a task, with moments of its own."""
     learning_rate = setting["learning_rate"]
-    gradient = Gradient(*(setting[key] for key in ("states", "algo", "depth", "discount")))
+    gradient = Gradient(*(setting[key] for key in ("states", "depth", "discount")))
 
     def plain(parameter: np.ndarray, task: tuple) -> np.ndarray:
         return parameter - learning_rate * gradient(parameter, task)

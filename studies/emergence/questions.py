@@ -103,11 +103,15 @@ def random_settings(env, states, depths, discounts, updates, seed) -> Weights:
     layers = rng.integers(*depths, updates, endpoint=True)
     gammas = rng.uniform(*discounts, updates)
     start = initial_weights(states, 0.1, generator(seed, env, states, "weights"))
-    engine, estimates = Engine(start, "td", max(depths), discounts[0], 0.001), np.empty((1, states))
-    drawn = tasks_of(env, states, "td", discounts[0], updates, seed)
-    for layer, gamma, (transition, *batch) in zip(layers.tolist(), gammas.tolist(), drawn, strict=True):
+    engine, estimates = Engine(start, max(depths), discounts[0], 0.001), np.empty((1, states))
+    # With a discount of 1, the bootstrap of TD is the number of transitions.
+    drawn = tasks_of(env, states, "td", 1.0, updates, seed)
+    for layer, gamma, (transition, reward, visits, sums, transitions) in zip(
+        layers.tolist(), gammas.tolist(), drawn, strict=True
+    ):
         engine.depth, engine.discount = layer, gamma
-        engine.steps += engine.train_block(transition, None, tuple(batch), estimates)
+        batch = reward, visits, sums, gamma * transitions
+        engine.steps += engine.train_block(transition, None, batch, estimates)
     return engine.weights()
 
 

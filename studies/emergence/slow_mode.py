@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS
 from ictd.engine import Engine
 from ictd.mrp import Tasks, boyan
 from ictd.rng import generator
@@ -50,12 +51,11 @@ def main(
         rng = generator(seed, "boyan", states, f"slow mode {design}")
         task_set = Tasks(*boyan(states, tasks, rng))
         batches = unroll(task_set, batch_size, discount, 1, rng)
-        batches = BatchStatistics.unchecked(
-            visits=batches.visits, transitions=c[:, None] * batches.transitions, return_sums=batches.return_sums
-        )
+        batches = BatchStatistics.unchecked(visits=batches.visits, transitions=c[:, None] * batches.transitions)
         start = initial_weights(states, initial_gain, generator(seed, "boyan", states, "weights"))
-        engine = Engine(start, "td", depth, discount, learning_rate)
-        _, done = engine.train(task_set.reward, batches, c[:, None] * task_set.transition)
+        engine = Engine(start, depth, discount, learning_rate)
+        targets = ALGORITHMS["td"].targets(task_set, batches, discount)
+        _, done = engine.train(task_set.reward, targets, c[:, None] * task_set.transition)
         if done < tasks:
             raise ValueError(f"The run on the design {design} with seed {seed} diverged; choose other settings.")
         A = project_identifiable(engine.weights(), discount * c).A

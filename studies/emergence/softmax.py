@@ -122,7 +122,7 @@ def pretrain_scores(env, states, depth, discount, updates, seed, length) -> tupl
     """Pretrain step and scores (n, n) by Algorithm 1, on prompts of one length, or on enumerated ones for length 0."""
     rng = generator(seed, env, states, "scores")
     numbers = np.concatenate([[0.1], rng.normal(0, 0.1, states**2)])
-    gradient, moments, update = Gradient(states, "td", depth, discount), np.zeros((2, len(numbers))), 0
+    gradient, moments, update = Gradient(states, depth, discount), np.zeros((2, len(numbers))), 0
     prompts = SampledPrompts(length, length) if length else EnumeratedPrompts()
     chains = TaskDistribution(env, states=states)
     parameter = np.zeros(2 * states + 4 * states**2)

@@ -118,9 +118,9 @@ class Gradient:
     With a learning rate of zero, a step of Adam changes no parameter, and leaves the gradient in Adam's mean.
     """
 
-    def __init__(self, states: int, algo: str, depth: int, discount: float):
+    def __init__(self, states: int, depth: int, discount: float):
         start = without_u(np.zeros((2 * states, 2 * states)))
-        self.engine = Engine(start, algo, depth, discount, learning_rate=0.0)
+        self.engine = Engine(start, depth, discount, learning_rate=0.0)
         self.estimates = np.empty((1, states))
 
     def __call__(self, parameter: np.ndarray, task: tuple) -> np.ndarray:
@@ -134,7 +134,7 @@ class Gradient:
 def tasks_of(
     env: str, states: int, algo: str, discount: float, tasks: int, seed: int, batch_size: int = 64
 ) -> Iterator[tuple]:
-    """Draw the tasks of a run of ``ictd.pretrain`` one by one: transition, reward, visits, transitions, return sums.
+    """Draw the tasks of a run of ``ictd.pretrain`` one by one: transition, reward, and the arrays of their targets.
 
     Each array has a leading axis of one task.
     """
@@ -145,6 +145,6 @@ def tasks_of(
 
 def one_by_one(transition: np.ndarray, block: Block) -> Iterator[tuple]:
     """The tasks of a block, one by one, with transitions (N, n, n) for their prompts."""
-    arrays = transition, block.tasks.reward, *vars(block.batches).values()
+    arrays = transition, block.tasks.reward, *vars(block.targets).values()
     for i in range(len(transition)):
         yield tuple(array[i : i + 1] for array in arrays)

@@ -23,7 +23,7 @@ def main(setting: dict, batch_size: int, rollout_steps: int, learning_rate: floa
         for seed in range(given.seeds):
             blocks = blocks_of_training(given, target, seed, batch_size, rollout_steps)
             prompted = ((block, block.prompts(given.discount), block.tasks.features) for block in blocks)
-            found.append(pretrain(first_weights(given, seed), target, given, learning_rate, prompted))
+            found.append(pretrain(first_weights(given, seed), given, learning_rate, prompted))
     shape, arrays = (len(given.targets), given.seeds), stacked(found, len(found))
     save_arrays(output, **{name: array.reshape(*shape, *array.shape[1:]) for name, array in arrays.items()})
 
@@ -40,7 +40,6 @@ def blocks_of_training(
 
 def pretrain(
     first: Weights,
-    target: str,
     setting: Setting,
     learning_rate: float,
     blocks: Iterable[tuple[Block, np.ndarray, np.ndarray]],
@@ -50,14 +49,13 @@ def pretrain(
     Parameters
     ----------
     first : Weights before the first update
-    target : str, one of ``ictd.pretraining.TARGETS``
     setting : Setting
     learning_rate : float, Adam's
     blocks : blocks of tasks with the matrices G and the queries of their prompts
     """
-    engine = Engine(first, "td" if target == "td" else "mc", setting.depth, setting.discount, learning_rate)
+    engine = Engine(first, setting.depth, setting.discount, learning_rate)
     for block, G, queries in blocks:
-        _, done = train_until_divergence(engine, block.tasks.reward, block.batches, G, queries)
+        _, done = train_until_divergence(engine, block.tasks.reward, block.targets, G, queries)
         if done < len(block.tasks):
             return Weights(np.full_like(first.u, np.nan), np.full_like(first.A, np.nan))
     return engine.weights()

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS, Targets
 from ictd.context import Context
 from ictd.engine import Engine
 from ictd.mrp import Tasks, sample_tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.pretraining import pretrain_runs
 from ictd.rng import generator
-from ictd.sampling import BatchStatistics, unroll
+from ictd.sampling import unroll
 from ictd.storage import save_arrays, stacked
 from ictd.training_data import sample_contexts
 from ictd.transformer import Weights, initial_weights
@@ -100,15 +101,14 @@ def train(setting: Training, seed: int, options: dict) -> Weights:
     if setting.attention == "softmax":
         engine, prompts = SoftmaxEngine, softmax_prompts
     engines = [
-        engine(start, algo, setting.depth, setting.discount, setting.learning_rate, clip=setting.clip)
-        for _, algo in setting.runs
+        engine(start, setting.depth, setting.discount, setting.learning_rate, clip=setting.clip) for _ in setting.runs
     ]
 
     def draw(size: int, running: list[int]) -> list[tuple]:
-        tasks, context, batches = data(size)
+        tasks, context, targets = data(size)
         by_format = {name: prompts(name, tasks, context, setting.discount) for name in setting.formats}
         runs = [setting.runs[run] for run in running]
-        return [(tasks.reward, batches[algo], by_format[name]) for name, algo in runs]
+        return [(tasks.reward, targets[algo], by_format[name]) for name, algo in runs]
 
     trained = pretrain_runs(engines, draw, setting.tasks)
     return Weights(**stacked(trained, len(trained)))
@@ -130,8 +130,8 @@ def softmax_prompts(name: str, tasks: Tasks, context: Context, discount: float) 
 
 def training_data(
     setting: Training, seed: int, options: dict
-) -> Callable[[int], tuple[Tasks, Context, dict[str, BatchStatistics]]]:
-    """Make a function that samples the next tasks of a seed, with a context of each, and their batches by algorithm.
+) -> Callable[[int], tuple[Tasks, Context, dict[str, Targets]]]:
+    """Make a function that samples the next tasks of a seed, with a context of each, and their targets by algorithm.
 
     The batches of an algorithm do not depend on the other algorithms.
     """
@@ -141,7 +141,7 @@ def training_data(
     steps = {algo: setting.rollout_steps if algo == "mc" else 1 for algo in setting.algos}
     batch_streams = {algo: generator(seed, env, states, "agent unrolls") for algo in steps}
 
-    def draw(size: int) -> tuple[Tasks, Context, dict[str, BatchStatistics]]:
+    def draw(size: int) -> tuple[Tasks, Context, dict[str, Targets]]:
         tasks = sample_tasks(env, states, size, streams["tasks"], **options)
         lengths = streams["lengths"].integers(*setting.lengths, size, endpoint=True)
         context = sample_contexts(tasks, lengths, streams["contexts"])
@@ -149,6 +149,7 @@ def training_data(
             algo: unroll(tasks, setting.batch_size, setting.discount, steps[algo], rng)
             for algo, rng in batch_streams.items()
         }
-        return tasks, context, batches
+        targets = {algo: ALGORITHMS[algo].targets(tasks, batches[algo], setting.discount) for algo in batches}
+        return tasks, context, targets
 
     return draw

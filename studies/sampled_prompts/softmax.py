@@ -121,8 +121,8 @@ def weigh_adjoint(n, K, X, W, dW, dSX, dA):
 
 @kernel(noalias=True)
 def train_softmax_block(
-    n, K, X, y, shares, reward, visits, transitions, return_sums, bootstrap, depth, discount, learning_rate, clip,
-    parameter, mean, square, steps, estimates,
+    n, K, X, y, shares, reward, visits, sums, bootstrap, depth, learning_rate, clip, parameter,
+    mean, square, steps, estimates,
 ):  # fmt: skip
     """Make one update for each of N tasks, as ``ictd.engine.train_block``, on contexts given by their columns."""
     tasks, states = len(reward), len(n)
@@ -150,7 +150,7 @@ def train_softmax_block(
         add_vector_product(K, n, g, Wq, estimate)
         if not np.isfinite(estimate).all():
             return i
-        batch_errors(n, estimate, reward[i], visits[i], transitions[i], return_sums[i], bootstrap, discount, e)
+        batch_errors(n, estimate, visits[i], sums[i], bootstrap[i], e)
         q[:] = 0.0
         add_vector_product(n, K, e, Wq.T, q)
         sweep_adjoint(K, T, h, q, lam, following, across, dT)
@@ -173,6 +173,6 @@ class SoftmaxEngine(Engine):
         """Run the kernel on all tasks, fill their estimates, and return the number of updates made."""
         return train_softmax_block(
             size(self.dimension), size(prompts.X.shape[-1]), prompts.X, prompts.y, prompts.shares, *batch,
-            self.bootstrap, self.depth, self.discount, self.learning_rate, self.clip, self.parameter, self.mean,
+            self.depth, self.learning_rate, self.clip, self.parameter, self.mean,
             self.square, self.steps, estimates,
         )  # fmt: skip

@@ -34,6 +34,7 @@ except (ImportError, SyntaxError) as error:
         f"{error}" if not others else f"The packages cannot be imported with PYTHONPATH={others}; unset it."
     )
 
+from ictd.algorithms import ALGORITHMS
 from ictd.pipeline.config import (
     differences,
     ending_in_a_sentence,
@@ -53,7 +54,7 @@ with ending_in_a_sentence():
     OWN_SETTINGS = load_config({"results": config["results"]}, ROOT)
 STUDIES = study_names(ROOT)
 # The settings on which results depend. Results on the paper do not depend on the settings of studies.
-SETTINGS = {key: config[key] for key in config if key not in ("environments", "seeds_per_job", "results")}
+SETTINGS = {key: config[key] for key in config if key not in ("extensions", "seeds_per_job", "results")}
 PAPER_SETTINGS = {key: SETTINGS[key] for key in SETTINGS if key not in STUDIES}
 RESULTS = Path(config["results"])
 # The folder with a conda environment for each kind of rule.
@@ -99,9 +100,9 @@ def before_returns(wildcards):
 
 
 def returns_of(wildcards):
-    """The file of returns for a job of MC; TD uses no returns."""
+    """The file of returns for a job of an algorithm that reads them, such as MC."""
     file = RESULTS / f"returns/{wildcards.env}-{wildcards.states}/{wildcards.seeds}.npz"
-    return [str(file)] if wildcards.algo == "mc" else []
+    return [str(file)] if ALGORITHMS[wildcards.algo].returns else []
 
 
 def memory(wildcards, attempt):
@@ -117,7 +118,7 @@ pathvars:
 
 
 wildcard_constraints:
-    algo=r"[a-z]+",
+    algo=r"[a-z]\w*",
     env=r"\w+",
     states=r"\d+",
     depth=r"\d+",

@@ -40,7 +40,7 @@ use rule step as audit with:
         task_sets=expand(f"<results>/tasks/{{simulation}}/{SEED_RANGES[0]}.npz", simulation=SIMULATIONS),
         returns=expand(
             f"<results>/returns/{{simulation}}/{SEED_RANGES[0]}.npz",
-            simulation=SIMULATIONS if "mc" in config["algos"] else [],
+            simulation=SIMULATIONS if any(ALGORITHMS[algo].returns for algo in config["algos"]) else [],
         ),
         trained=[f"<results>/runs/{cell}/{SEED_RANGES[0]}.npz" for cell in sorted(CELLS)],
         options=step(

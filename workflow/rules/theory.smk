@@ -3,7 +3,10 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 # Tables that consist of parts from several jobs: those of theta^TD, and those of pretrained weights.
 IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
-THEORY_TABLES = [*IN_PARTS, *"agreement precision family family_updates".split(), *OF_PRETRAINED]
+THEORY_TABLES = [*IN_PARTS, *"agreement precision family family_updates".split()]
+# The theory is about two algorithms. Their weights are the only ones with J and J'.
+THEORY_ALGOS = [algo for algo in ("mc", "td") if algo in config["algos"]]
+THEORY_TABLES += OF_PRETRAINED if THEORY_ALGOS else []
 # Settings in the order of their numbers: names would put 10 states before 3.
 ORDERED_SETTINGS = list(dict.fromkeys(cell.setting for cell in sorted(CELLS)))
 
@@ -96,7 +99,7 @@ use rule step as theory_tables with:
 # Apart from theory_tables, so that the figures of the theory do not wait for pretraining.
 use rule theory_tables as pretrained_tables with:
     input:
-        parts=expand("<results>/theory/{table}/{algo}.csv", table=OF_PRETRAINED, algo=sorted(config["algos"])),
+        parts=expand("<results>/theory/{table}/{algo}.csv", table=OF_PRETRAINED, algo=THEORY_ALGOS),
         options=step("ictd.steps.concatenate"),
     output:
         tables=expand("<results>/theory/{table}.csv", table=OF_PRETRAINED),

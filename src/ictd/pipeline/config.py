@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS
 from ictd.extras import missing_extra
 from ictd.mrp import ENVIRONMENTS, sample_tasks
-from ictd.pipeline.environments import load_environments
+from ictd.pipeline.extensions import load_extensions
 
 try:
     import jsonschema
@@ -60,8 +61,8 @@ def load_config(given: dict, root: Path) -> dict:
     ]
     config = merged(of_studies, values_from_text(merged(load_yaml(root / "config.yaml"), given), schema))
     check_values(config, schema)
-    load_environments(config["environments"])
-    check_environments(config)
+    load_extensions(config["extensions"])
+    check_names(config)
     check_folder(Path(config["results"]), root)
     return config
 
@@ -176,8 +177,14 @@ def values_from_text(value, schema: dict):
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < LARGEST_INTEGER else value
 
 
-def check_environments(config: dict) -> None:
-    """Raise a ValueError if an environment does not exist or does not take its options."""
+def check_names(config: dict) -> None:
+    """Raise a ValueError if an algorithm or environment does not exist, or an environment does not take its options."""
+    for algo in config["algos"]:
+        if algo not in ALGORITHMS:
+            raise ValueError(
+                f"Config: algos names {reprlib.repr(algo)}{_suggestion(algo, ALGORITHMS)}; the algorithms are "
+                f"{', '.join(ALGORITHMS)}."
+            )
     readings = config["readings"]
     named = {
         "envs": config["envs"],

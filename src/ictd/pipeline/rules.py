@@ -25,7 +25,7 @@ from pathlib import Path
 
 import grimp
 
-from ictd.pipeline.environments import ENVIRONMENTS_VARIABLE, FILES, environment_digest
+from ictd.pipeline.extensions import EXTENSIONS_VARIABLE, FILES, extension_digest
 from ictd.pipeline.provenance import (
     JOB_VARIABLE,
     PACKAGES,
@@ -144,10 +144,10 @@ class Steps:
                 values["env_options"] = {env: values["env_options"].get(env, {}) for env in chosen}
                 if "env" in named and "env" in of_rule and len(place) == 1:
                     place.append(of_rule["env"])
-            # A step can also reach an environment whose name is a part of another value.
+            # A step can also reach an environment or an algorithm whose name is a part of another value.
             text = json.dumps([of_rule, values])
-            reached = [env for env in FILES if "ictd.mrp" in names and (env in chosen or env in text)]
-            content = fixed | {"environments": {env: environment_digest(env) for env in reached}, "options": values}
+            reached = [name for module, name in FILES if module in names and (name in chosen or name in text)]
+            content = fixed | {"extensions": {name: extension_digest(name) for name in reached}, "options": values}
             path = self._options_file(f"{results.joinpath('options', *place)}.json", content)
             JOBS[path] = content, sources, paths
             return path
@@ -238,7 +238,7 @@ class Steps:
             "PYTHONSAFEPATH": 1,
             # Empty means unset.  Jobs store compiled modules; otherwise each of them compiles pandas and Matplotlib.
             "PYTHONDONTWRITEBYTECODE": "",
-            ENVIRONMENTS_VARIABLE: os.pathsep.join(self.config["environments"]),
+            EXTENSIONS_VARIABLE: os.pathsep.join(self.config["extensions"]),
             JOB_VARIABLE: json.dumps(job),
         }
         words = ["env", *(f"{name}={value}" for name, value in variables.items())]

@@ -52,7 +52,7 @@ def main() -> None:
         logging.getLogger(package).setLevel(logging.INFO)
     try:
         # This imports NumPy.  An interruption during the import ends in a sentence, too.
-        from ictd.pipeline.environments import load_from_variable
+        from ictd.pipeline.extensions import load_from_variable
 
         load_from_variable()
         job = json.loads(os.environ.get(JOB_VARIABLE, "null"))
@@ -90,14 +90,14 @@ def main() -> None:
 
 def check_unchanged(job: dict) -> None:
     """Raise a ValueError if what the step depends on has changed since the run was planned; comments do not count."""
-    from ictd.pipeline.environments import environment_digest
+    from ictd.pipeline.extensions import extension_digest
     from ictd.storage import load_json
 
     content = load_json(Path(job["options"]))
     changed = [job["options"]] if options_digest(content) != job["digest"] else []
     if source_digest(content["code"], content["texts"]) != job["sources"]:
         changed += edited(content)
-    changed += [env for env, digest in content["environments"].items() if environment_digest(env) != digest]
+    changed += [name for name, digest in content["extensions"].items() if extension_digest(name) != digest]
     if changed:
         raise ValueError(f"{changed[0]} changed during this run; run snakemake again: finished jobs are kept.")
 

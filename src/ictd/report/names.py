@@ -1,6 +1,9 @@
 """How tables and figures show algorithms, baselines and environments."""
 
+from itertools import cycle
 from typing import NamedTuple
+
+from ictd.algorithms import ALGORITHMS
 
 
 class Look(NamedTuple):
@@ -20,8 +23,8 @@ class Look(NamedTuple):
     dashes: str | tuple = "-"
 
 
-# The algorithms, and the baselines of ictd.baselines.BASELINES that figures show.  The colours are those of Okabe and
-# Ito, which are distinct with any colour vision.
+# The paper's algorithms, and the baselines of ictd.baselines.BASELINES that figures show.  The colours are those of
+# Okabe and Ito, which are distinct with any colour vision.
 LOOKS = {
     "td": Look("TD", "multi-task TD", "#0072B2"),
     "mc": Look("MC", "multi-task MC", "#D55E00"),
@@ -29,6 +32,14 @@ LOOKS = {
     "lstd": Look("LSTD", "LSTD", "#CC79A7", (0, (5, 2, 1, 2))),
     "zero": Look("predicting zero", "predicting zero", "#6e6e6e"),
     "constant": Look("one constant for all states", "one constant", "#E69F00"),
+}
+# Other algorithms: Okabe and Ito's sky blue, and the violet and brown that are farthest from all others.
+OTHERS = "#56B4E9", "#9600F0", "#964B2D"
+LOOKS |= {
+    name: Look(algorithm.label, algorithm.label, colour)
+    for (name, algorithm), colour in zip(
+        ((name, algorithm) for name, algorithm in ALGORITHMS.items() if name not in LOOKS), cycle(OTHERS)
+    )
 }
 # Words for names of the code.
 WORDS = {name: look.words for name, look in LOOKS.items()} | {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, weights_msve
 from ictd.mrp import Tasks
 from ictd.pipeline.grid import Cell
@@ -13,7 +14,7 @@ from ictd.pretraining import ENGINES, Divergence, pretrain_history
 from ictd.prompt import ENUMERATED, joint_prompt
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.steps.tasks import stored_runs
+from ictd.steps.tasks import stored_runs, with_paths
 from ictd.storage import load_arrays, save_table
 from ictd.transformer import Weights, initial_weights, transformer_output
 
@@ -59,9 +60,12 @@ def main(
         tasks_seen, u, A = (array[0] for array in load_arrays(run_file, "tasks_seen", "u", "A"))
         snapshots = tasks_seen[tasks_seen <= tasks]
         number = snapshots[-1]
+        own = batches[:number]
+        if ALGORITHMS[cell.algo].paths:
+            own = with_paths(cell.env, seed, task_set[:number], own)
         try:
             history = pretrain_history(
-                task_set[:number], batches[:number], cell.algo, cell.depth, discount, learning_rate,
+                task_set[:number], own, cell.algo, cell.depth, discount, learning_rate,
                 start, other_engine, snapshots, scaled=scaled_attention,
             )  # fmt: skip
         except Divergence as divergence:

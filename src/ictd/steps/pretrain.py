@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS
 from ictd.mrp import msve, value_function
 from ictd.pipeline.grid import Cell, log_spaced_integers
 from ictd.pretraining import Divergence, pretrain_history
 from ictd.rng import generator
-from ictd.steps.tasks import stored_runs
+from ictd.steps.tasks import stored_runs, with_paths
 from ictd.storage import save_arrays, stacked
 from ictd.transformer import initial_weights
 
@@ -35,7 +36,7 @@ def main(
 ) -> None:
     """Write the weights of each seed at log-spaced numbers of tasks, and its learning curve.
 
-    ``returns`` has one file for MC, and none for TD.
+    ``returns`` has one file for an algorithm that reads returns, such as MC, and none for others, such as TD.
     The learning curve is the MSVE on each task just before its update, averaged over the tasks between two snapshots.
     If a run diverges, its arrays are NaN from the task ``diverged_at`` on.  Unless
     ``on_divergence`` is "record", a ValueError names the run, and its finite snapshots go to the folder ``diverged``.
@@ -43,6 +44,8 @@ def main(
     cell = Cell(algo, env, states, depth)
     runs = []
     for seed, task_set, batches in stored_runs(tasks, *returns):
+        if ALGORITHMS[algo].paths:
+            batches = with_paths(env, seed, task_set, batches)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         tasks_seen = log_spaced_integers(len(task_set), snapshots)
         finite_snapshots = diverged / f"{cell}-seed-{seed}.npz"

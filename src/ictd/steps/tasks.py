@@ -1,15 +1,16 @@
 """Sample tasks (Algorithms 3 and 4), and the steps of their batches (Algorithms 1 and 2)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from ictd.mrp import TaskDistribution, Tasks
 from ictd.pipeline.grid import seeds_of
-from ictd.sampling import BatchStatistics, visits_of
+from ictd.sampling import BatchStatistics, sample_transitions, visits_of
 from ictd.storage import load_arrays, reading, save_arrays, stacked
-from ictd.training_data import tasks_and_transitions
+from ictd.training_data import batch_streams, tasks_and_transitions
 
 
 def main(env: str, states: int, seeds: str, tasks: int, batch_size: int, env_options: dict, output: Path) -> None:
@@ -28,9 +29,9 @@ def main(env: str, states: int, seeds: str, tasks: int, batch_size: int, env_opt
     save_arrays(output, seeds=np.array(numbers), followers=followers, **arrays)
 
 
-def arrays_of(blocks: Iterator[tuple[Tasks, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Arrays of all blocks of ``tasks_and_transitions``, by name."""
-    parts = [vars(tasks) | {"transitions": transitions} for tasks, transitions in blocks]
+def arrays_of(blocks: Iterator[tuple[Tasks, np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Arrays of all blocks of ``tasks_and_transitions``, by name, without the paths."""
+    parts = [vars(tasks) | {"transitions": transitions} for tasks, transitions, _ in blocks]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -41,7 +42,7 @@ def stored_runs(tasks: Path, returns: Path | None = None) -> Iterator[tuple[int,
     ----------
     tasks : Path, a file of the step ``tasks``
     returns : Path, optional
-        The file of the step ``returns`` for these tasks.  Without it, the sums of returns are zeros.
+        The file of the step ``returns`` for these tasks.  Without it, there are no sums of returns.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def stored_runs(tasks: Path, returns: Path | None = None) -> Iterator[tuple[int,
     """
     names = "seeds", "followers", "transition", "reward", "stationary", "transitions"
     seeds, followers, transition, reward, stationary, transitions = load_arrays(tasks, *names)
-    return_sums = np.zeros(reward.shape)
+    return_sums = [None] * len(seeds)
     if returns is not None:
         own_seeds, return_sums = load_arrays(returns, "seeds", "return_sums")
         if not np.array_equal(seeds, own_seeds):
@@ -63,9 +64,20 @@ def stored_runs(tasks: Path, returns: Path | None = None) -> Iterator[tuple[int,
                 transition=all_transitions(transition[i], followers), reward=reward[i], stationary=stationary[i]
             )
             batches = BatchStatistics.unchecked(
-                visits=visits_of(counts), transitions=counts, return_sums=return_sums[i]
+                visits=visits_of(counts), transitions=counts, return_sums=return_sums[i], paths=None
             )
         yield seed, task_set, batches
+
+
+def with_paths(env: str, seed: int, tasks: Tasks, batches: BatchStatistics) -> BatchStatistics:
+    """Batches with their paths, which are drawn again.  ValueError if they are not those that the transitions count."""
+    for_steps, _ = batch_streams(env, tasks.states, seed)
+    transitions, paths = sample_transitions(tasks, int(batches.visits[0].sum()), for_steps)
+    if not np.array_equal(transitions, batches.transitions):
+        raise ValueError(
+            f"the steps of {env}, seed {seed}, cannot be drawn again; remove the folder tasks, and run again."
+        )
+    return replace(batches, paths=paths)
 
 
 def all_transitions(columns: np.ndarray, followers: np.ndarray) -> np.ndarray:

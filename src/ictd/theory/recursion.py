@@ -22,7 +22,7 @@ from ictd.mrp import Tasks, value_function
 from ictd.prompt import enumerated_columns
 from ictd.transformer import Weights
 
-# J is the norm of the expected update of multi-task TD, and J' that of multi-task MC.
+# The algorithms of the theory: J is the norm of the expected update of multi-task TD, and J' that of multi-task MC.
 ALGOS = ("td", "mc")
 
 
@@ -80,7 +80,7 @@ class Embeddings:
 
     def expected_errors(self, algo: str) -> np.ndarray:
         """Expected errors of "td" or "mc", (N, L+1, n)."""
-        return self.td_errors if algo == "td" else self.mc_errors
+        return {"td": self.td_errors, "mc": self.mc_errors}[algo]
 
     def theta_td_errors(self, algo: str) -> np.ndarray:
         """Expected errors at theta^TD in the form of the proofs of Lemmas 1 and 4: gamma^l P^l r or gamma^l P^l v.
@@ -88,7 +88,7 @@ class Embeddings:
         They equal ``expected_errors``, but are not differences, whose rounding errors dominate for large l.
         The result is an (N, L+1, n) array.
         """
-        first = self.tasks.reward if algo == "td" else self.value
+        first = {"td": self.tasks.reward, "mc": self.value}[algo]
         return krylov(first, self.discount * self.tasks.transition.mT, self.depth + 1)
 
 

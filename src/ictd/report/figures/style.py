@@ -12,7 +12,7 @@ import numpy as np
 
 from ictd.extras import missing_extra
 from ictd.pipeline.grid import Cell
-from ictd.report.names import LOOKS, WORDS
+from ictd.report.names import LOOKS, OTHERS, WORDS
 from ictd.storage import replacing
 
 try:
@@ -29,8 +29,7 @@ from matplotlib.transforms import offset_copy
 
 COLOURS = {name: look.colour for name, look in LOOKS.items()}
 INK = COLOURS["zero"]
-# Okabe and Ito's sky blue, and the violet and brown that are farthest from all others with any colour vision.
-LINES = (INK, "#56B4E9", "#9600F0", "#964B2D")
+LINES = INK, *OTHERS
 NAMES = {name: look.label.replace("theta^TD", r"$\theta^{\mathrm{TD}}$") for name, look in LOOKS.items()}
 LARGEST = 1e100  # Larger numbers, of runs that diverge, are not drawn.
 WIDTH = 4.5  # inches; on a phone, letters are then ten pixels high

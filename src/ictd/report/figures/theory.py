@@ -9,6 +9,8 @@ from ictd.report.names import LOOKS
 from ictd.report.tables import rows_with
 
 NORMS = {"td": "$J$", "mc": "$J'$"}
+# Lemmas on the expected errors in J and J'.
+ERRORS = {"td": "lemma_1", "mc": "lemma_4"}
 # Labels and lines of weights of the family, and of others.
 MEMBERS = {
     "inside": ("$A = [G; H][-I, I]$", {"color": LINES[1], "lw": 1.2}),
@@ -102,7 +104,7 @@ def expected_update(neu: pd.DataFrame, statements: pd.DataFrame, algo: str, env:
     low, high = (early["norm"] + sign * early["standard_error"] for sign in (-1, 1))
     right.fill_between(early["layer"], low / largest, high / largest, color=colour, alpha=0.25, lw=0)
     early_sides = rows_with(statements[statements["layer"].between(1, EARLY)], env=env, states=states)
-    error = "lemma_1" if algo == "td" else "lemma_4"
+    error = ERRORS[algo]
     for statement, dashes, label in (
         (error, "-.", f"expected {algo.upper()} error"),
         ("lemma_3", "--", "norm of the gradient"),

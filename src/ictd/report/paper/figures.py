@@ -228,6 +228,8 @@ def pretrained(results):
     pretrained weights, with the layer repeated more or less often than in training (circles). Labels say what differs
     from the main setting, the thick line.
     """
+    if results.theory["pretrained"].empty:
+        return None
     return draw_pretrained(results.theory["pretrained"], results.theory["repeated"], main_cell(results))
 
 

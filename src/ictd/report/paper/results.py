@@ -7,12 +7,14 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from ictd.pipeline.grid import main_setting
+from ictd.pipeline.grid import CELL, main_setting
+from ictd.pipeline.provenance import listed
 from ictd.report.paper import claims, figures, tables, theory_claims, views
 from ictd.report.paper.sentences import Sentence, decide, load_sentences
 from ictd.report.tables import load_tables
 from ictd.storage import load_json
 
+NORMS = "looped_norm", "separate_norm"
 MODULES = [claims, theory_claims, tables, views, figures]
 
 
@@ -45,6 +47,11 @@ class Results:
         """The discount factor, gamma."""
         return self.settings["discount"]
 
+    @property
+    def evaluated_on(self) -> list[str]:
+        """The environments of the unseen tasks; claims are about the first."""
+        return listed(self.settings["readings"]["evaluation_env"])
+
     @cached_property
     def claims(self) -> list[dict]:
         """Records of all claims, which are decided and saved before tables, numbers and figures are made."""
@@ -63,12 +70,15 @@ class Results:
     @cached_property
     def decided(self) -> list[dict]:
         """Records of the paper's sentences, with their verdicts."""
-        return decide(self.sentences, self.on_experiments, self.main)
+        return decide(self.sentences, self.on_experiments, self.main, self.evaluated_on[0])
 
 
 def load(folder: Path, settings: dict, sentences: Path, schema: Path) -> Results:
     """Read the tables of a run, and the paper's sentences."""
     metrics, theory = (load_tables(sorted(folder.glob(f"{kind}/*.csv"))) for kind in ("metrics", "theory"))
+    # Without the paper's algorithms there are no expected updates at pretrained weights.
+    theory.setdefault("pretrained", pd.DataFrame(columns=[*CELL, "position", "theta_td", *NORMS]))
+    theory.setdefault("repeated", pd.DataFrame(columns=[*CELL, "layer", *NORMS]))
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
     return Results(folder, metrics, theory, settings, described, load_sentences(sentences))
 

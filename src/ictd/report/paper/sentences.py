@@ -8,8 +8,11 @@ from ictd.report.verdicts import HOLDS, NOT_SHOWN, PLACE, REFUTED, overall
 
 # Kinds of sentences; only sentences of the kind "claim" are counted.
 KINDS = ("claim", "speculation", "question", "repetition", "interpretation")
-# What is varied in the cells that a sentence covers.
-VARIED = ("main", "depth", "states", "env")
+# What is varied in the cells that a sentence covers, with the environment of pretraining that the sentence is about.
+VARIED = {"main": "boyan", "depth": "boyan", "states": "boyan", "env": "loop"}
+# The algorithms of the paper, the environment on which it evaluates, and the tests of errors there.
+ALGOS, EVALUATED_ON = ("td", "mc"), "boyan"
+ON_EVALUATION = ("msve_falls", "msve_lower", "beats_zero", "beats_zero_by_medians", "beats_constant", "layer_is_td")
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ def load_sentences(path: Path) -> list[Sentence]:
 
 
 def varied_in(setting: str, main: tuple[str, int, int]) -> str | None:
-    """What is varied in a cell or setting, one of VARIED; None for other texts.
+    """What is varied in a cell or setting, one of VARIED; None for cells unlike the paper's, and for other texts.
+
+    A cell is unlike the paper's if it has another algorithm, or an environment that VARIED does not have for it.
 
     Parameters
     ----------
@@ -79,12 +84,13 @@ def varied_in(setting: str, main: tuple[str, int, int]) -> str | None:
     place = PLACE.fullmatch(setting)
     if not place:
         return None
-    _, env, states, depth = place.groups()
-    if env != main[0]:
-        return "env"
+    algo, env, states, depth = place.groups()
+    varied = "depth" if depth and int(depth) != main[2] else "main"
     if int(states) != main[1]:
-        return "states"
-    return "depth" if depth and int(depth) != main[2] else "main"
+        varied = "states"
+    if env != main[0]:
+        varied = "env"
+    return varied if algo in (None, *ALGOS) and env == VARIED[varied] else None
 
 
 def tested_by(tests: list[str], cells: str, claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
@@ -110,11 +116,13 @@ def untested(tests: list[str], parts: list[dict]) -> list[str]:
     """
     tested = {claim["id"].split("/")[0] for claim in parts}
     algos = {PLACE.fullmatch(claim["setting"])[1] for claim in parts} - {None}
-    not_run = [algo for algo in ("td", "mc") if algo not in algos] if algos else []
+    not_run = [algo for algo in ALGOS if algo not in algos] if algos else []
     return [name for name in tests if name not in tested] + not_run
 
 
-def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, int]) -> list[dict]:
+def decide(
+    sentences: list[Sentence], claims: list[dict], main: tuple[str, int, int], evaluated_on: str = EVALUATED_ON
+) -> list[dict]:
     """Decide sentences from the verdicts of their tests.
 
     Parameters
@@ -122,14 +130,17 @@ def decide(sentences: list[Sentence], claims: list[dict], main: tuple[str, int, 
     sentences : list of Sentence
     claims : list of records, with "id", "setting" and "verdict"
     main : tuple, env, states and depth of the main setting
+    evaluated_on : str, the environment of the unseen tasks
 
     Returns
     -------
     list of dict
         The fields of each sentence, the ids of its "parts" and of its tests "beside", and its "verdict".  Sentences
-        whose cells the configuration does not have are left out.  A test or an algorithm that the run lacks counts as
-        not shown.  A sentence without tests has an empty verdict.
+        about settings that the configuration does not have are left out.  A test or an algorithm that the run lacks
+        counts as not shown.  A sentence without tests has an empty verdict.
     """
+    if evaluated_on != EVALUATED_ON:
+        sentences = [one for one in sentences if not set(one.tests) & set(ON_EVALUATION)]
     records = []
     for sentence in sentences:
         parts, beside = (tested_by(names, sentence.cells, claims, main) for names in (sentence.tests, sentence.beside))

@@ -95,7 +95,7 @@ def choices(results):
             replace(one, tests=[test if name == PATTERN else name for name in one.tests]) for one in results.sentences
         ]
         for chosen, records in tasks.items():
-            counts = counted(decide(tested, records, results.main))
+            counts = counted(decide(tested, records, results.main, results.evaluated_on[0]))
             rows.append({"MSVE is tested on": chosen, "pattern is tested on": matrix, **counts})
     return pd.DataFrame(rows)
 

@@ -13,10 +13,11 @@ from ictd.pipeline.provenance import PROJECT
 from ictd.prompt import ENUMERATED
 from ictd.report import claim_tables, html
 from ictd.report.claim import has_pattern
+from ictd.report.names import LOOKS
 from ictd.report.paper import sentence_tables, tables
 from ictd.report.paper.sentences import counted, in_one_sentence
 from ictd.report.part import table
-from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by
+from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by, words
 from ictd.storage import load_text
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
@@ -27,7 +28,7 @@ def summary(results):
     """What this run shows."""
     settings = results.settings
     grid = cells(settings)
-    algos = " and ".join(f"multi-task {algo.upper()}" for algo in dict.fromkeys(cell.algo for cell in grid))
+    algos = " and ".join(f"multi-task {LOOKS[algo].words}" for algo in settings["algos"])
     on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
     statements, proved = count(on_theory)
     numbers = {
@@ -42,18 +43,25 @@ def summary(results):
     return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
 {difference_from_paper(settings, results.schema)}</p>
-<p><b>{in_one_sentence(counted(results.decided))}</b> A sentence holds if all of its tests hold in all cells that it
-covers, it is refuted if one test is refuted in one of them, and it is not shown otherwise. Of
-<b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states tried.
-What does not hold:</p>
+<p><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)} A sentence holds if all of its
+tests hold in all cells that it covers, it is refuted if one test is refuted in one of them, and it is not shown
+otherwise. Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states
+tried. What does not hold:</p>
 {sentence_tables.sentences_that_do_not_hold(results.decided, results.claims)}\
 {claim_tables.what_does_not_hold(on_theory)}
 <p>How accurate is it? With the longest context, the MSVE is lower than that of predicting zero in {below_zero} of
 {len(grid)} cells, and lower than that of one constant for all states in {below_constant}.</p>
-<p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks of the main
-setting: the mean over tasks with its standard error over trials (the median over tasks). One constant is the mean
-observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the constant, are tuned on other tasks.</p>
+<p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks
+({words(results.evaluated_on[0])}) of the main setting: the mean over tasks with its standard error over trials (the
+median over tasks). One constant is the mean observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the
+constant, are tuned on other tasks.</p>
 {html.table(tables.accuracy.make(results))}"""
+
+
+def _not_in_this_run(results) -> str:
+    """How many sentences are about settings that a run does not have."""
+    number = sum(one.kind == "claim" for one in results.sentences) - sum(counted(results.decided).values())
+    return f" {number} more are about settings that are not in this run." if number else ""
 
 
 @table

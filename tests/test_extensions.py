@@ -1,4 +1,4 @@
-"""Custom environments in the workflow, from files that the configuration names."""
+"""Environments and algorithms of one's own in the workflow, from files that the configuration names."""
 
 import os
 import subprocess
@@ -11,9 +11,10 @@ from projects import ROOT, RUN
 
 import ictd
 from ictd import mrp
-from ictd.pipeline import config, environments, rules
+from ictd.algorithms import ALGORITHMS
+from ictd.pipeline import extensions
 from ictd.pipeline.config import load_config
-from ictd.pipeline.environments import environment_digest, load_environments
+from ictd.pipeline.extensions import extension_digest, load_extensions
 from ictd.pipeline.rules import Steps
 from ictd.storage import file_digest
 
@@ -32,21 +33,19 @@ def ring(states, size, rng, least=0.0):
 
 
 @pytest.fixture
-def ring(tmp_path, monkeypatch):
+def ring(tmp_path):
     """A file with an environment, whose name is forgotten after the test."""
-    files = {}
-    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
-    for module in (config, environments):
-        monkeypatch.setattr(module, "ENVIRONMENTS", mrp.ENVIRONMENTS)
-    for module in (environments, rules):
-        monkeypatch.setattr(module, "FILES", files)
     path = tmp_path / "ring.py"
     path.write_text(RING)
-    return path
+    yield path
+    extensions.FILES.clear()
+    extensions.extension_digest.cache_clear()
+    for registry, name in ((mrp.ENVIRONMENTS, "ring"), (ALGORITHMS, "half_td")):
+        registry.pop(name, None)
 
 
 def test_the_configuration_knows_an_environment_of_a_file(ring):
-    given = {"environments": [str(ring)], "envs": ["boyan", "ring"]}
+    given = {"extensions": [str(ring)], "envs": ["boyan", "ring"]}
     given["readings"] = {"env_options": {"ring": {"least": 0.2}}}
     assert load_config(given, ROOT)["envs"] == ["boyan", "ring"]
     with pytest.raises(ValueError, match=r"'rings' \(did you mean ring\?\); the environments are boyan, loop, .*ring"):
@@ -54,10 +53,10 @@ def test_the_configuration_knows_an_environment_of_a_file(ring):
 
 
 def test_a_job_samples_tasks_from_the_environment(ring, tmp_path):
-    load_environments([str(ring)])
+    load_extensions([str(ring)])
     options = "--env ring --states 4 --seeds 0-1 --tasks 5 --batch-size 4 --env-options".split()
     command = [sys.executable, "-P", "-m", "ictd.pipeline.runner", "ictd.steps.tasks", *options, '{"ring": {}}']
-    env = os.environ | {"ICTD_ENVIRONMENTS": str(ring)}
+    env = os.environ | {"ICTD_EXTENSIONS": str(ring)}
     subprocess.run([*command, "--output", tmp_path / "tasks.npz"], env=env, check=True)
     with np.load(tmp_path / "tasks.npz") as tasks:
         rewards = ictd.sample_tasks("ring", 4, 5, ictd.generator(1, "ring", 4, "tasks")).reward
@@ -68,16 +67,16 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
     table, helper = (ring.with_name(name) for name in ("table.csv", "helper.py"))
     table.write_text("1\n")
     helper.write_text("scale = 1\n")
-    monkeypatch.setattr(environments, "PROJECT", ring.parent)
+    monkeypatch.setattr(extensions, "PROJECT", ring.parent)
     monkeypatch.syspath_prepend(ring.parent)
     monkeypatch.chdir(ring.parent)
     text = "import helper\n" + RING.replace('"ring"', '"ring", reads=["table.csv"]')
     ring.write_text(text)
-    load_environments([str(ring)])
+    load_extensions([str(ring)])
     settings = load_config({"envs": ["boyan", "ring"]}, ROOT)
 
     def digests() -> list[str]:
-        environment_digest.cache_clear()
+        extension_digest.cache_clear()
         step = Steps(settings, "src", RUN)
         tasks = step("ictd.steps.tasks", tasks=settings["tasks"])
         unseen = step("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
@@ -102,7 +101,7 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
     [
         (None, "which is no file"),
         ("1 / 0", "cannot be loaded: ZeroDivisionError"),
-        ("x = 1", "registers no environment"),
+        ("x = 1", "registers nothing"),
         (RING, r"my:ring\.py; give a path that ends in \.py, without ':'"),
         (RING.replace('"ring"', '"loop"'), "there is an environment 'loop' already"),
     ],
@@ -111,4 +110,4 @@ def test_files_that_register_nothing_are_refused(ring, text, message):
     ring.unlink() if text is None else ring.write_text(text)
     ring = ring.rename(ring.with_name("my:ring.py")) if text == RING else ring
     with pytest.raises(ValueError, match=message):
-        load_environments([str(ring)])
+        load_extensions([str(ring)])
