@@ -147,6 +147,8 @@ class Steps:
             # A step can also reach an environment or an algorithm whose name is a part of another value.
             text = json.dumps([of_rule, values])
             reached = [name for module, name in FILES if module in names and (name in chosen or name in text)]
+            # Jobs of these names have options files of their own.
+            place += [value for value in of_rule.values() if value in reached and value not in place]
             content = fixed | {"extensions": {name: extension_digest(name) for name in reached}, "options": values}
             path = self._options_file(f"{results.joinpath('options', *place)}.json", content)
             JOBS[path] = content, sources, paths

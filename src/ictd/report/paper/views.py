@@ -45,8 +45,8 @@ def summary(results):
 {difference_from_paper(settings, results.schema)}</p>
 <p><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)} A sentence holds if all of its
 tests hold in all cells that it covers, it is refuted if one test is refuted in one of them, and it is not shown
-otherwise. Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query states
-tried. What does not hold:</p>
+otherwise. Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
+states tried. What does not hold:</p>
 {sentence_tables.sentences_that_do_not_hold(results.decided, results.claims)}\
 {claim_tables.what_does_not_hold(on_theory)}
 <p>How accurate is it? With the longest context, the MSVE is lower than that of predicting zero in {below_zero} of
