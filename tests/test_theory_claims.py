@@ -93,6 +93,7 @@ PLACE = {"env": "loop", "states": 5}
         ("repeated", "looped_norm", 0.1, {"algo": "td", "layer": 30}, "pretrained_repeated/td-loop-5-6"),
         ("repeated", "looped_norm", np.nan, {"algo": "td", "layer": 30}, None),
         ("agreement", "compiled", 1e-9, {"weights": "random"}, "gradients_compiled/all"),
+        ("agreement", "appendix", 1e-9, {"weights": "random"}, "gradients_appendix/all"),
         ("agreement", "appendix", np.nan, {"weights": "random"}, "gradients_appendix/all"),
         ("precision", "ratio", 1.001, {"quantity": "lemma_1", "layer": 10, "task": 1}, "lemma_1_digits/all"),
         ("precision", "difference", 1e-8, {"quantity": "theorem_2", "layer": 10, "task": 1}, "theorem_2_digits/all"),

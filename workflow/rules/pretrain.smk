@@ -53,5 +53,7 @@ use rule step as audit with:
         "<results>/metrics/audit.csv",
     pathvars:
         job="audit",
+    # Before the tables: it takes several seconds, and would otherwise run alone at the end.
+    priority: 2
     conda:
         f"{ENVS}/pretrain.yaml"

@@ -32,6 +32,5 @@ def test_designs_differ_by_their_discounts(tmp_path):
     for design in slow_mode.DESIGNS:
         slow_mode.main(design, N, 2, 2, 300, GAMMA, 8, 0.01, 0.1, tmp_path / f"{design}.csv")
         tables.append(pd.read_csv(tmp_path / f"{design}.csv"))
-        assert tables[-1]["seed"].tolist() == [0, 1]
         assert tables[-1][["slow", "ones"]].stack().between(0, 1 + ROUNDING).all()
     assert (tables[0]["identity"] != tables[1]["identity"]).all()

@@ -83,6 +83,7 @@ def test_expected_updates_have_the_drift_of_the_formulas():
 def test_constants_grow_by_their_factor_from_layer_to_layer():
     numbers = np.array([0.9, 0.5, 0.2, 0.1])
     A = np.tensordot(numbers, few_numbers.basis(4, STATES), axes=1)
+    np.testing.assert_allclose(symmetry.family_part(A), np.tensordot(numbers[:2], few_numbers.basis(2, STATES), axes=1))
     data = draw_unseen_tasks(0, STATES, 2, 1, GAMMA, "boyan")
     factor = symmetry.constant_factor(A, GAMMA)
     np.testing.assert_allclose(factor, 1 - (0.9 + 1.5) / 3 * (1 - GAMMA) + (0.2 + 0.3) / 3 * (1 + GAMMA))

@@ -28,7 +28,6 @@ def test_reversible_chains_have_the_same_stationary_distribution(env):
 
 
 def test_features_of_each_kind():
-    assert drawn().phi.shape == (5, 6, 3)
     assert (drawn(features="constant").phi[..., -1] == 1).all()
     phi = drawn(features="orthonormal", dimension=6).phi
     np.testing.assert_allclose(phi @ phi.mT, np.broadcast_to(np.eye(6), (5, 6, 6)), atol=ROUNDING)

@@ -29,7 +29,9 @@ def literal_estimate(path, reward, states, draws):
     return estimate, error
 
 
-@pytest.mark.parametrize(("states", "path"), [(2, [1, 0, 1, 1]), (3, [0, 1, 2, 2, 0, 2, 1, 2]), (4, [3, 1]), (3, [2])])
+@pytest.mark.parametrize(
+    ("states", "path"), [(2, [1, 1, 1, 0, 1, 1, 1, 1, 1]), (3, [0, 1, 2, 2, 0, 2, 1, 2]), (4, [3, 1]), (3, [2])]
+)
 def test_bayes_samples_the_prior_weighted_by_the_likelihood(states, path):
     reward, path = np.random.default_rng(1).uniform(-1, 1, states), np.array(path)
     expected, error = literal_estimate(path, reward, states, 200_000)
