@@ -59,9 +59,9 @@ def update(states, dimension, depth, count=1000):
     gram = block.contexts.gram_matrix(DISCOUNT)
 
     def train(tasks):
-        engine = Engine(start, "td", depth, DISCOUNT, 1e-3)
+        engine = Engine(start, depth, DISCOUNT, 1e-3)
         queries = None if dimension is None else block.tasks.features[:tasks]
-        engine.train(block.tasks.reward[:tasks], block.batches[:tasks], gram[:tasks], queries)
+        engine.train(block.tasks.reward[:tasks], block.targets[:tasks], gram[:tasks], queries)
 
     train(1)
     return seconds(lambda: train(count), repeats=9) / count

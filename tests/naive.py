@@ -13,8 +13,6 @@ from ictd import jumps, training_data
 with suppress(ModuleNotFoundError):
     import torch
 
-    from ictd import torch_twin
-
     # With matrices this small, several threads are slower than one.
     torch.set_num_threads(1)
 
@@ -322,6 +320,15 @@ def clipped_step(optimizer, loss, clip):
     optimizer.step()
 
 
+def step_loss(value, tasks, batches, i, algo, discount):
+    """Half the mean squared error of Algorithm 1 or 2 over the steps of a batch; each visit gets the mean return."""
+    now, following = torch.from_numpy(batches.paths[i, :-1]), torch.from_numpy(batches.paths[i, 1:])
+    target = torch.from_numpy(batches.return_sums[i] / np.maximum(batches.visits[i], 1))[now]
+    if algo == "td":
+        target = torch.from_numpy(tasks.reward[i])[now] + discount * value.detach()[following]
+    return 0.5 * ((target - value[now]) ** 2).mean()
+
+
 def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learning_rate, start, clip):
     """Algorithms 1 and 2 with sampled contexts as prompts, in torch on whole prompts; returns u and A."""
     model = ictd.LinearTransformer(start, depth)
@@ -329,7 +336,7 @@ def train_on_paths(tasks, batches, paths, lengths, algo, depth, discount, learni
     for i in range(len(tasks)):
         context = ictd.sampled_columns(paths[i, : lengths[i] + 1], tasks.reward[i], discount)
         value = model(torch.from_numpy(ictd.prompts_of(context)))
-        clipped_step(optimizer, torch_twin.batch_loss(value, tasks.reward[i], batches, i, algo, discount), clip)
+        clipped_step(optimizer, step_loss(value, tasks, batches, i, algo, discount), clip)
     return model.u.detach().numpy(), model.A.detach().numpy()
 
 

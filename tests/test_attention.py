@@ -198,7 +198,7 @@ def test_any_matrices_are_trained_as_on_whole_prompts(features, prompts, behavio
         loss = 0
         for i in range(first, first + 5):
             given = (torch.tensor(part) for part in (block.columns(slice(i, i + 1), GAMMA)[0].mT, block.queries[[i]]))
-            loss = loss + batch_loss(literal(*given)[0], block.tasks.reward[i], block.batches, i, "td", GAMMA) / 5
+            loss = loss + batch_loss(literal(*given)[0], block.targets, i) / 5
         optimizer.step([*torch.autograd.grad(loss, [literal.P, literal.Q])])
     assert np.abs(literal.P.detach().numpy() - P[0]).max() > 0.01
     for name in "PQ":
@@ -225,6 +225,30 @@ def test_columns_are_those_of_trajectories_and_padding_follows_them():
         torch.testing.assert_close(found[i], alone[0])
 
 
+def test_a_list_of_modules_is_trained_evaluated_and_saved_as_each_of_them(tmp_path):
+    """Softmax attention on contexts of different lengths, which need padding within and between seeds."""
+    tasks, prompts = ictd.TaskDistribution("boyan", 3), ictd.SampledPrompts(2, 9)
+    settings = {"updates": 15, "tasks_per_update": 2, "learning_rate": 0.01, "clip": 0.5, "progress": False}
+    starts = matrices(np.random.default_rng(0), 3, 2, 2, seeds=3)
+
+    def modules():
+        return [
+            ColumnAttention(torch.tensor(P[None]), torch.tensor(Q[None]), True) for P, Q in zip(*starts, strict=True)
+        ]
+
+    together = ictd.pretrain_attention(modules(), tasks, GAMMA, prompts, seeds=range(3), columns=True, **settings)
+    scores = ictd.evaluate(together, tasks, prompts, size=60, discount=GAMMA, columns=True)
+    ictd.save_module(together, tmp_path / "modules.pt")
+    loaded = ictd.load_module(tmp_path / "modules.pt", lambda: modules()[0])
+    for seed, alone in enumerate(modules()):
+        ictd.pretrain_attention(alone, tasks, GAMMA, prompts, seeds=seed, columns=True, **settings)
+        assert (alone.P - modules()[seed].P).abs().max() > 0.01
+        torch.testing.assert_close(together[seed].P, alone.P, rtol=0, atol=ENGINES)
+        torch.testing.assert_close(loaded[seed].Q, together[seed].Q, rtol=0, atol=0)
+        own = ictd.evaluate(alone, tasks, prompts, size=60, discount=GAMMA, columns=True)
+        np.testing.assert_allclose(own["model"], scores[f"model[{seed}]"], rtol=1e-9)
+
+
 def test_columns_of_episodes_end_with_zeros():
     p = np.stack([[[0, a, 0], [0.2, 0, 0.3], [0, 0.4, 0]] for a in (0.9, 0.5, 0.1)])
     tasks = ictd.Tasks(p, np.arange(9.0).reshape(3, 3), episodic=True)
@@ -244,7 +268,11 @@ def test_columns_of_episodes_end_with_zeros():
         (lambda: pretrained(ictd.GramAttention(7, 3)), "have 3 features, and .* for 7; make it with dimension=3"),
         (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2)), "P has shape .* leading axis of 2 seeds"),
         (lambda: pretrained(Transposed(3, 3)), r"returns \(1, 3, 1\) .* return a tensor of shape \(1, 1, 3\)"),
-        (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2), columns=True), "takes one; train one module"),
+        (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2), columns=True), "has one; give a list of modules"),
+        (lambda: pretrained([ictd.GramAttention(3, 3)], seeds=range(2)), "a list of 1, and there are 2 seeds"),
+        (lambda: pretrained([ictd.GramAttention(n, 3) for n in (3, 4)], seeds=range(2)), "cannot be computed at once"),
+        (lambda: ictd.load_module("none.pt", ictd.GramAttention), "none.pt cannot be loaded: .*No such file"),
+        (lambda: ictd.evaluate(ictd.GramAttention(3, 3), distribution(3), ictd.EnumeratedPrompts()), "discount is mis"),
         (lambda: pretrained(Given(lambda own, G, queries: [own])), "module returns list for G"),
         (lambda: pretrained(Given(lambda own, G, queries: queries[..., 0].detach())), "float64 without a gradient"),
         (

@@ -6,6 +6,7 @@ import pytest
 from tolerances import ENGINES
 
 import ictd
+from ictd.algorithms import ALGORITHMS
 from ictd.context import Context
 from ictd.engine import Engine, compiled_estimates
 from ictd.rng import generator
@@ -42,8 +43,8 @@ def test_training_on_sampled_prompts_equals_naive(algo, env, states, depth, clip
     lengths = generator(0, env, states, "lengths").integers(1, 30, 40)
     tasks, batches, gram, paths = naive.sampled_material(env, states, 40, lengths, GAMMA)
     start = naive.larger_weights(states)
-    engine = Engine(start, algo, depth, GAMMA, RATE, clip=clip)
-    _, updates = engine.train(tasks.reward, batches, gram)
+    engine = Engine(start, depth, GAMMA, RATE, clip=clip)
+    _, updates = engine.train(tasks.reward, ALGORITHMS[algo].targets(tasks, batches, GAMMA), gram)
     u, A = naive.train_on_paths(tasks, batches, paths, lengths, algo, depth, GAMMA, RATE, start, clip)
     assert updates == 40 and np.abs(A - start.A).max() > 1e-3
     np.testing.assert_allclose(engine.weights().A, A, atol=ENGINES)
@@ -56,7 +57,7 @@ def test_training_stops_before_an_estimate_that_is_not_finite(prompts):
     reward = tasks.reward.copy()
     reward[5] = gram[5, :-1, -1] = gram[5, -1, :-1] = 1e308
     given = tasks.transition if prompts == "enumerated" else gram
-    engine = Engine(naive.larger_weights(3), "td", 5, GAMMA, RATE, clip=CLIP[prompts])
-    estimates, updates = engine.train(reward, batches, given)
+    engine = Engine(naive.larger_weights(3), 5, GAMMA, RATE, clip=CLIP[prompts])
+    estimates, updates = engine.train(reward, ALGORITHMS["td"].targets(tasks, batches, GAMMA), given)
     assert updates == engine.steps == 5
     assert np.isfinite(estimates[:5]).all() and np.isnan(estimates[6:]).all() and np.isfinite(engine.parameter).all()

@@ -78,8 +78,8 @@ def test_updates_equal_those_of_the_library(v8, target, states, depth):
     tasks = ictd.TaskDistribution("boyan", states)
     start = ictd.initial_weights(states, 0.1, ictd.generator(0, "boyan", states, "weights"))
     (block,) = training_blocks(tasks, EnumeratedPrompts(), target, GAMMA, 300, 0, 64, 200)
-    engine = Engine(start, target, depth, GAMMA, RATE)
-    engine.train(block.tasks.reward, block.batches, block.tasks.transition)
+    engine = Engine(start, depth, GAMMA, RATE)
+    engine.train(block.tasks.reward, block.targets, block.tasks.transition)
     found = v8(
         f"""{TYPED}
         const transformer = new LoopedTransformer(states, depth, discount);
@@ -145,12 +145,12 @@ def test_the_equation_equals_its_definition(v8, free):
     chains = ictd.TaskDistribution("boyan", n)
     (block,) = training_blocks(chains, EnumeratedPrompts(), "td", GAMMA, copies * updates, 0, 64, 200)
     A = np.zeros((2 * n, 2 * n))
-    engines = [Engine(ictd.Weights(np.zeros(2 * n), A), "td", depth, GAMMA, RATE) for _ in range(copies)]
+    engines = [Engine(ictd.Weights(np.zeros(2 * n), A), depth, GAMMA, RATE) for _ in range(copies)]
     for update in range(updates):
         for i, engine in enumerate(engines, copies * update):
             engine.parameter[:] = [*np.zeros(2 * n), *A.ravel()]
             one = slice(i, i + 1)
-            engine.train(block.tasks.reward[one], block.batches[one], block.tasks.transition[one])
+            engine.train(block.tasks.reward[one], block.targets[one], block.tasks.transition[one])
         A = np.mean([engine.weights().A for engine in engines], axis=0)
         A = mean_over_labels(A) if free else A
     found = v8(

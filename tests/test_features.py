@@ -6,6 +6,7 @@ import pytest
 from tolerances import ENGINES, ROUNDING
 
 import ictd
+from ictd.algorithms import ALGORITHMS
 from ictd.context import Context
 from ictd.engine import Engine
 from ictd.prompt import enumerated_columns
@@ -55,9 +56,10 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     tasks = tasks_with_features(states, dimension, behaviour)
     rng = np.random.default_rng(3)
     batches = ictd.unroll(tasks, 16, GAMMA, 20, rng)
+    targets = ALGORITHMS[algo].targets(tasks, batches, GAMMA)
     start = naive.larger_weights(dimension)
     start = ictd.Weights(start.u, start.A / 4)
-    compiled, by_torch = Engine(start, algo, 4, GAMMA, RATE), TorchEngine(start, algo, 4, GAMMA, RATE, True)
+    compiled, by_torch = Engine(start, 4, GAMMA, RATE), TorchEngine(start, 4, GAMMA, RATE, True)
     if prompts == "enumerated":
         fast, whole = enumerated_prompts(tasks, GAMMA), ictd.EnumeratedPrompts().columns(tasks, GAMMA)
     else:
@@ -67,8 +69,8 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
         fast = contexts.gram_matrix(GAMMA)
         steps = zip(tasks.features, now, following, rewards, strict=True)
         whole = [naive.columns_of_features(*task, GAMMA) for task in steps]
-    found, updates = compiled.train(tasks.reward, batches, fast, tasks.features)
-    expected, _ = by_torch.train(tasks.reward, batches, whole, tasks.features)
+    found, updates = compiled.train(tasks.reward, targets, fast, tasks.features)
+    expected, _ = by_torch.train(tasks.reward, targets, whole, tasks.features)
     assert updates == TASKS and np.abs(compiled.weights().A - start.A).max() > 5e-3
     np.testing.assert_allclose(found, expected, atol=ENGINES)
     np.testing.assert_allclose(compiled.weights().A, by_torch.weights().A, atol=ENGINES)
@@ -82,9 +84,10 @@ def test_features_of_all_tasks_may_be_shared():
     assert shared.features.shape == (TASKS, 4, 2)
     start = ictd.initial_weights(2, 0.1, np.random.default_rng(1))
     G = enumerated_prompts(shared, GAMMA)
-    engines = [Engine(start, "td", 3, GAMMA, RATE) for _ in range(2)]
-    found, _ = engines[0].train(tasks.reward, batches, G, tasks.features[0])
-    expected, _ = engines[1].train(tasks.reward, batches, G, shared.features)
+    engines = [Engine(start, 3, GAMMA, RATE) for _ in range(2)]
+    targets = ALGORITHMS["td"].targets(tasks, batches, GAMMA)
+    found, _ = engines[0].train(tasks.reward, targets, G, tasks.features[0])
+    expected, _ = engines[1].train(tasks.reward, targets, G, shared.features)
     np.testing.assert_array_equal(found, expected)
 
 

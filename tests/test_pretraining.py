@@ -7,6 +7,7 @@ from tolerances import ENGINES
 
 import ictd
 from ictd import pretraining
+from ictd.algorithms import ALGORITHMS
 from ictd.engine import Engine
 from ictd.pipeline.grid import log_spaced_integers
 from ictd.pretraining import Divergence, pretrain_history, pretrain_runs
@@ -84,11 +85,12 @@ def test_runs_with_shared_tasks_stop_independently(monkeypatch):
     def draw(size, running):
         block = next(blocks)
         asked.append(running)
-        return [(rewards[run][block], batches[block], tasks.transition[block]) for run in running]
+        return [(rewards[run][block], targets[run][block], tasks.transition[block]) for run in running]
 
     far = ictd.Weights(1e200 * start.u, 1e200 * start.A)
     starts = [("mc", start), ("td", far), ("mc", start)]
-    engines = [Engine(weights, algo, 4, 0.9, 1e-3) for algo, weights in starts]
+    engines = [Engine(weights, 4, 0.9, 1e-3) for _, weights in starts]
+    targets = [ALGORITHMS[algo].targets(tasks, batches, 0.9) for algo, _ in starts]
     with np.errstate(over="ignore", invalid="ignore"):
         whole, first, second = pretrain_runs(engines, draw, 20)
     assert asked == [[0, 1, 2], [0, 2], [0]]

@@ -146,3 +146,11 @@ def test_a_file_that_cannot_be_written_or_holds_no_model_is_named(tmp_path):
     save_arrays(tmp_path / "wrong.npz", u=np.ones(5), A=np.ones((6, 6)), depth=np.array(4), discount=1, scaled=True)
     with pytest.raises(ValueError, match=r"wrong.npz is damaged or holds no model; give a file that Model"):
         ictd.load_model(tmp_path / "wrong.npz")
+
+
+def test_values_of_all_layers_are_those_of_shallower_models():
+    contexts = Context.from_trajectory(np.random.default_rng(0).integers(0, 3, (2, 10)), np.ones((2, 9)), 3)
+    weights = naive.larger_weights(3)
+    found = Model(weights, 5, 0.9).values(contexts, layers=True)
+    expected = [np.zeros((2, 3)), *(Model(weights, depth, 0.9).values(contexts) for depth in range(1, 6))]
+    np.testing.assert_array_equal(found, expected)

@@ -76,7 +76,8 @@ class Algorithm:
                 raise ValueError(
                     f"{self.name} needs batches.{name}, which are None; tasks with a behaviour have no paths."
                 )
-        made = self.arrays(tasks, batches, discount)
+        with np.errstate(over="ignore"):  # The engines notice numbers that are not finite.
+            made = self.arrays(tasks, batches, discount)
         shapes = {"visits": batches.visits.shape, "sums": batches.visits.shape, "bootstrap": batches.transitions.shape}
         if not isinstance(made, tuple) or len(made) != len(shapes):
             raise ValueError(f"{self.name} returns {abbreviated(made)}; return (visits, sums, bootstrap).")

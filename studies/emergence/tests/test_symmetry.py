@@ -103,7 +103,7 @@ def test_runs_are_those_of_pretrain():
 def test_a_copy_whose_weights_fluctuate_is_a_run_with_plain_gradients():
     setting = SETTING | {"optimizer": "sgd", "snapshots": [3, 9]}
     found = mean_field.equation(setting | {"label_free": False, "copies": 1, "averaged": []})
-    parameter, gradient = np.zeros(6 + 36), symmetry.Gradient(STATES, "td", DEPTH, GAMMA)
+    parameter, gradient = np.zeros(6 + 36), symmetry.Gradient(STATES, DEPTH, GAMMA)
     for task in symmetry.tasks_of("relabelled_boyan", STATES, "td", GAMMA, 9, seed=2**32):
         parameter -= 0.001 * gradient(parameter, task)
     np.testing.assert_allclose(found[1].ravel(), parameter[6:], rtol=1e-12, atol=1e-15)
@@ -113,7 +113,7 @@ def test_the_equation_steps_by_the_mean_ratio_of_adams_moments():
     setting = SETTING | {"snapshots": [1, 2], "label_free": True, "copies": 3, "averaged": symmetry_results.PARTS}
     found = mean_field.equation(setting)
     tasks = [*symmetry.tasks_of("relabelled_boyan", STATES, "td", GAMMA, 6, seed=2**32)]
-    gradient, A, moments = symmetry.Gradient(STATES, "td", DEPTH, GAMMA), np.zeros((6, 6)), np.zeros((2, 3, 36))
+    gradient, A, moments = symmetry.Gradient(STATES, DEPTH, GAMMA), np.zeros((6, 6)), np.zeros((2, 3, 36))
     for count in (1, 2):
         parameter = np.concatenate([np.zeros(6), A.ravel()])
         g = np.stack([gradient(parameter, task)[6:] for task in tasks[3 * count - 3 : 3 * count]])

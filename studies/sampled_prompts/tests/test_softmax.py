@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from naive import clipped_step, larger_weights, sampled_material
+from naive import clipped_step, larger_weights, sampled_material, step_loss
 from tolerances import ENGINES
 
 import ictd
+from ictd.algorithms import ALGORITHMS
 from ictd.rng import generator
-from ictd.torch_twin import batch_of
 from ictd.training_data import sample_contexts
 from studies.sampled_prompts.softmax import CORNER, Columns, SoftmaxEngine, estimates
 
@@ -62,17 +62,16 @@ def test_training_equals_autograd_on_whole_prompts(prompts, algo, depth, clip):
     lengths = generator(0, "boyan", 3, "lengths").integers(1, 30, SIZE)
     tasks, batches, _, paths = sampled_material("boyan", 3, SIZE, lengths, GAMMA)
     start = larger_weights(3)
-    engine = SoftmaxEngine(start, algo, depth, GAMMA, 1e-3, clip=clip)
-    found, done = engine.train(tasks.reward, batches, distinct(tasks, lengths, prompts))
+    engine = SoftmaxEngine(start, depth, GAMMA, 1e-3, clip=clip)
+    found, done = engine.train(
+        tasks.reward, ALGORITHMS[algo].targets(tasks, batches, GAMMA), distinct(tasks, lengths, prompts)
+    )
     model = WholePrompts(start, depth)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for i, context in enumerate(whole(tasks, paths, lengths, prompts)):
-        state, following, target = batch_of(batches, i)
         estimate = model(context)
         np.testing.assert_allclose(found[i], estimate.detach(), rtol=ENGINES, atol=ENGINES)
-        if algo == "td":
-            target = torch.from_numpy(tasks.reward[i])[state] + GAMMA * estimate.detach()[following]
-        clipped_step(optimizer, 0.5 * ((target - estimate[state]) ** 2).mean(), clip)
+        clipped_step(optimizer, step_loss(estimate, tasks, batches, i, algo, GAMMA), clip)
     assert done == SIZE and np.abs(model.A.detach().numpy() - start.A).max() > 1e-3
     np.testing.assert_allclose(engine.weights().u, model.u.detach(), atol=ENGINES)
     np.testing.assert_allclose(engine.weights().A, model.A.detach(), atol=ENGINES)
