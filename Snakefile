@@ -20,8 +20,8 @@ if " " not in str(ROOT):
 include: "workflow/rules/step.smk"
 include: "workflow/rules/part.smk"
 include: "workflow/rules/simulate.smk"
-include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/pretrain.smk"
 include: "workflow/rules/theory.smk"
 include: "workflow/rules/report.smk"
 

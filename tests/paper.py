@@ -18,7 +18,7 @@ def results_of(metrics: dict, theory: dict, main: tuple = ("boyan", 3, 4), disco
     """Results with these tables."""
     env, states, depth = main
     settings = {"envs": [env], "states": [states], "depths": [depth], "discount": discount}
-    return Results(Path("missing"), metrics, theory, settings, {}, SENTENCES)
+    return Results(Path("missing"), metrics, theory, {}, settings, {}, SENTENCES)
 
 
 def claims_in(module, results: Results) -> dict[str, Claim]:

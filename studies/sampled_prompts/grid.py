@@ -1,6 +1,6 @@
 """The settings of pretraining, and the places where weights are evaluated, from the configuration."""
 
-from ictd.pipeline.grid import cells, main_setting, variants
+from ictd.pipeline.grid import cells, evaluation_envs, main_setting, variants
 
 FORMATS = ("step", "grouped", "enumerated")
 
@@ -26,7 +26,7 @@ def settings_at(settings: dict[str, dict], wildcards) -> dict[str, dict]:
 
 def places(paper: dict, study: dict) -> list[str]:
     """Places where weights are evaluated; those of the paper's cells have its environment of evaluation."""
-    env = paper["readings"]["evaluation_env"]
+    env = evaluation_envs(paper)[0]
     of_cells = {f"{env}-{cell.states}" for cell in cells(paper)}
     return sorted(of_cells | {place(setting) for setting in training_settings(paper, study).values()})
 

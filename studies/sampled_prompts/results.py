@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from ictd.pipeline.grid import Cell, cells, main_setting
+from ictd.pipeline.grid import Cell, cells, evaluation_envs, main_setting
 from ictd.prompt import ENUMERATED
 from ictd.report.claim import Trials
 from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
@@ -67,7 +67,7 @@ def load(folder: Path, settings: dict) -> dict:
         "main_cells": cells(paper, "main"),
         "algos": paper["algos"],
         "place": place(main_setting(paper)),
-        "cell_env": paper["readings"]["evaluation_env"],
+        "cell_env": evaluation_envs(paper)[0],
         "lengths": lengths,
         "few": sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]}),
         "ends": (lengths[0], lengths[-1]),

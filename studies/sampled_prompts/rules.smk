@@ -48,7 +48,7 @@ use rule step as sampled_prompts_evaluate with:
         cells=lambda wildcards: [
             f"{RESULTS}/weights/{cell}.npz"
             for cell in CELLS
-            if wildcards.env == config["readings"]["evaluation_env"] and cell.states == int(wildcards.states)
+            if wildcards.env == EVALUATED_ON and cell.states == int(wildcards.states)
         ],
         # The unseen tasks are those of the claims of the paper's part.
         options=step(

@@ -42,7 +42,7 @@ from ictd.pipeline.config import (
     load_yaml,
     study_names,
 )
-from ictd.pipeline.grid import cells, main_setting, seed_ranges, variants
+from ictd.pipeline.grid import cells, evaluation_envs, main_setting, seed_ranges, variants
 from ictd.pipeline.rules import Steps, use_own_python
 
 use_own_python()
@@ -120,6 +120,7 @@ pathvars:
 wildcard_constraints:
     algo=r"[a-z]\w*",
     env=r"\w+",
+    place=r"\w+",
     states=r"\d+",
     depth=r"\d+",
     seed=r"\d+",

@@ -2,13 +2,16 @@
 BASELINES = [f"{n}-{depth}" for n, depth in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks layers".split()
+# The environment of the unseen tasks that decide claims, and further ones, which have tables of their own.
+EVALUATED_ON, *ELSEWHERE = evaluation_envs(config)
+ELSEWHERE_TABLES = expand("elsewhere/{place}/{table}.csv", place=ELSEWHERE, table=UNSEEN_TABLES)
 
 
 # One job evaluates all cells, because cells with the same number of states share the unseen tasks.
 use rule step as evaluate with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
-        options=step("ictd.steps.evaluate", config["evaluation"]),
+        options=step("ictd.steps.evaluate", config["evaluation"], evaluation_env=EVALUATED_ON),
     output:
         evaluations=expand("<results>/evaluation/{cell}.npz", cell=sorted(CELLS)),
     pathvars:
@@ -19,7 +22,7 @@ use rule step as evaluate with:
 # One job makes all baselines, because baselines with the same number of states share contexts.
 use rule step as baselines with:
     input:
-        options=step("ictd.steps.baselines", config["evaluation"]),
+        options=step("ictd.steps.baselines", config["evaluation"], evaluation_env=EVALUATED_ON),
     output:
         outputs=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
     pathvars:
@@ -32,12 +35,43 @@ use rule step as unseen with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand("<results>/baselines/{setting}.npz", setting=BASELINES),
-        options=step("ictd.steps.unseen", config["evaluation"]),
+        options=step("ictd.steps.unseen", config["evaluation"], evaluation_env=EVALUATED_ON),
     output:
         expand("<results>/metrics/{table}.csv", table=UNSEEN_TABLES),
     pathvars:
         job="unseen",
     priority: 1
+
+
+# The same on the further environments.
+use rule baselines as baselines_elsewhere with:
+    input:
+        options=step(
+            "ictd.steps.baselines",
+            config["evaluation"],
+            evaluation_env=lambda wildcards: wildcards.place,
+        ),
+    output:
+        outputs=expand(
+            "<results>/elsewhere/{place}/baselines/{setting}.npz", setting=BASELINES, allow_missing=True
+        ),
+    pathvars:
+        job="baselines/{place}",
+
+
+use rule unseen as unseen_elsewhere with:
+    input:
+        weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
+        baselines=expand(
+            "<results>/elsewhere/{place}/baselines/{setting}.npz", setting=BASELINES, allow_missing=True
+        ),
+        options=step(
+            "ictd.steps.unseen", config["evaluation"], evaluation_env=lambda wildcards: wildcards.place
+        ),
+    output:
+        expand("<results>/elsewhere/{place}/{table}.csv", table=UNSEEN_TABLES, allow_missing=True),
+    pathvars:
+        job="unseen/{place}",
 
 
 use rule step as metrics with:

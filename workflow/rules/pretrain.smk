@@ -46,6 +46,7 @@ use rule step as audit with:
         options=step(
             "ictd.steps.audit",
             config["audit"],
+            evaluation_env=EVALUATED_ON,
             unseen_tasks=config["evaluation"]["tasks"],
             context_lengths=config["evaluation"]["context_lengths"],
         ),

@@ -2,7 +2,7 @@
 # Files that the manifest lists, relative to the folder of results; a folder stands for its files.
 RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv", "tables"]
 RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
-RESULT_FILES += expand("theory/{table}.csv", table=THEORY_TABLES)
+RESULT_FILES += ELSEWHERE_TABLES + expand("theory/{table}.csv", table=THEORY_TABLES)
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
 REPORT_FILES = ["figures", "report.ipynb", "report.html", "explore.html"]
@@ -14,6 +14,7 @@ use rule step as results with:
         files=[
             *expand("<results>/metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"]),
             *expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
+            *expand("<results>/{table}", table=ELSEWHERE_TABLES),
         ],
         options=part_step(
             "paper",

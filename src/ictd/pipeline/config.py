@@ -19,6 +19,7 @@ from ictd.algorithms import ALGORITHMS
 from ictd.extras import missing_extra
 from ictd.mrp import ENVIRONMENTS, sample_tasks
 from ictd.pipeline.extensions import load_extensions
+from ictd.pipeline.grid import evaluation_envs
 
 try:
     import jsonschema
@@ -188,7 +189,7 @@ def check_names(config: dict) -> None:
     readings = config["readings"]
     named = {
         "envs": config["envs"],
-        "readings.evaluation_env": [readings["evaluation_env"]],
+        "readings.evaluation_env": evaluation_envs(config),
         "readings.env_options": readings["env_options"],
     }
     for key, env in ((key, env) for key, envs in named.items() for env in envs):

@@ -47,6 +47,12 @@ def main_setting(config: dict) -> dict:
     return {"env": config["envs"][0], "states": config["states"][0], "depth": config["depths"][0]}
 
 
+def evaluation_envs(config: dict) -> list[str]:
+    """The environments of the unseen tasks; the first decides claims."""
+    named = config["readings"]["evaluation_env"]
+    return [named] if isinstance(named, str) else named
+
+
 def cells(config: dict, vary: str | None = None) -> list[Cell]:
     """List the cells of the grid: the main setting, and the settings that change one of its values.
 

@@ -14,13 +14,7 @@ from ictd.report.tables import rows_with
 from ictd.statistics import bootstrap_mean
 
 
-def msve_curves(
-    panels: dict[str, list],
-    unseen_msve: pd.DataFrame,
-    unseen_baselines: pd.DataFrame,
-    over_tasks: pd.DataFrame,
-    weights: pd.DataFrame,
-) -> Figure:
+def msve_curves(panels: dict[str, tuple[list, dict]], weights: pd.DataFrame, evaluated_on: str = "") -> Figure:
     """Draw the MSVE of cells and baselines on the tasks that decide the claims, one panel a setting.
 
     A line is the geometric mean over trials, as claims are on means of logarithms.  The bands of cells are 95%
@@ -30,25 +24,27 @@ def msve_curves(
     Parameters
     ----------
     panels : dict
-        For each title the cells to show, which have the same numbers of states and layers.
-    unseen_msve, unseen_baselines, over_tasks : tables of ``ictd.steps.unseen``
+        For each title the cells to show, which have the same numbers of states and layers, and a dict with the tables
+        ``unseen_msve``, ``unseen_baselines`` and ``over_tasks`` of ``ictd.steps.unseen``.
     weights : table of ``ictd.steps.metrics``
+    evaluated_on : str, the environment of the tasks, for the label
     """
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure, grid = plt.subplots(rows, columns, sharey=True, squeeze=False, figsize=(WIDTH, 2.4 * rows))
-    for axes, (title, cells) in zip(grid.flat, panels.items(), strict=False):
+    for axes, (title, (cells, tables)) in zip(grid.flat, panels.items(), strict=False):
+        over_tasks = tables["over_tasks"]
         states, depth = cells[0].states, cells[0].depth
         logs = {}
         for method in shown_baselines():
             layers = depth if BASELINES[method].layered else 0
-            logs[method] = _by_trial(unseen_baselines, method=method, states=states, depth=layers)
+            logs[method] = _by_trial(tables["unseen_baselines"], method=method, states=states, depth=layers)
         zero = logs["zero"]
         notes = []
         for cell in cells:
             diverged = rows_with(weights, **cell._asdict()).set_index("seed")["diverged_at"] > 0
             if not diverged.all():
-                ratios = (_by_trial(unseen_msve, **cell._asdict()) - zero)[~diverged]
+                ratios = (_by_trial(tables["unseen_msve"], **cell._asdict()) - zero)[~diverged]
                 _draw_trials(axes, ratios, zero.mean(), cell.algo)
                 _draw_medians(axes, over_tasks, cell.algo, cell.env, cell)
             if diverged.any():
@@ -61,7 +57,7 @@ def msve_curves(
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
-        axes.set_ylabel("MSVE\n(dotted: medians)")
+        axes.set_ylabel(f"MSVE{evaluated_on}\n(dotted: medians)")
     legend(figure)
     return figure
 

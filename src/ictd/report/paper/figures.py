@@ -6,7 +6,7 @@ from ictd.report.figures.environment_diagrams import environment_diagram
 from ictd.report.figures.learning_curves import learning_curves
 from ictd.report.figures.msve_curves import msve_curves
 from ictd.report.figures.pretrained import pretrained as draw_pretrained
-from ictd.report.figures.style import panels_of
+from ictd.report.figures.style import env_name, panels_of
 from ictd.report.figures.weight_maps import weight_maps
 from ictd.report.part import figure
 
@@ -19,7 +19,10 @@ def of_cells(draw, results, vary, *tables):
 
 def msve_in(results, vary):
     """The MSVE of these cells."""
-    return of_cells(msve_curves, results, vary, "unseen_msve", "unseen_baselines", "over_tasks", "weights")
+    panels = panels_of(cells(results.settings, vary), vary)
+    shown = {title: (of_panel, results.metrics) for title, of_panel in panels.items()}
+    place = f" on {env_name(results.evaluated_on[0])}"
+    return msve_curves(shown, results.metrics["weights"], place) if panels else None
 
 
 def weights_in(results, vary):
@@ -231,6 +234,17 @@ def pretrained(results):
     if results.theory["pretrained"].empty:
         return None
     return draw_pretrained(results.theory["pretrained"], results.theory["repeated"], main_cell(results))
+
+
+@figure
+def elsewhere(results):
+    """Other environments of evaluation (not in the paper).
+
+    MSVE against context length, as in Figure 1, on unseen tasks of the other environments of evaluation.
+    """
+    main = cells(results.settings, "main")
+    panels = {f"on {env_name(place)}": (main, tables) for place, tables in results.elsewhere.items()}
+    return msve_curves(panels, results.metrics["weights"]) if panels else None
 
 
 @figure

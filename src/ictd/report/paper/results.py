@@ -7,8 +7,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from ictd.pipeline.grid import CELL, main_setting
-from ictd.pipeline.provenance import listed
+from ictd.pipeline.grid import CELL, evaluation_envs, main_setting
 from ictd.report.paper import claims, figures, tables, theory_claims, views
 from ictd.report.paper.sentences import Sentence, decide, load_sentences
 from ictd.report.tables import load_tables
@@ -26,6 +25,7 @@ class Results:
     ----------
     folder : Path of the results
     metrics, theory : dict of the tables in the folders ``metrics`` and ``theory``, by their names
+    elsewhere : dict of tables of unseen tasks, by the further environments of evaluation and by their names
     settings, schema : dict, the settings of the run, and their JSON schema
     sentences : list of the paper's sentences on its experiments
     """
@@ -33,6 +33,7 @@ class Results:
     folder: Path
     metrics: dict[str, pd.DataFrame]
     theory: dict[str, pd.DataFrame]
+    elsewhere: dict[str, dict[str, pd.DataFrame]]
     settings: dict
     schema: dict
     sentences: list[Sentence]
@@ -50,7 +51,7 @@ class Results:
     @property
     def evaluated_on(self) -> list[str]:
         """The environments of the unseen tasks; claims are about the first."""
-        return listed(self.settings["readings"]["evaluation_env"])
+        return evaluation_envs(self.settings)
 
     @cached_property
     def claims(self) -> list[dict]:
@@ -80,7 +81,9 @@ def load(folder: Path, settings: dict, sentences: Path, schema: Path) -> Results
     theory.setdefault("pretrained", pd.DataFrame(columns=[*CELL, "position", "theta_td", *NORMS]))
     theory.setdefault("repeated", pd.DataFrame(columns=[*CELL, "layer", *NORMS]))
     described = yaml.safe_load(schema.read_text(encoding="utf-8"))
-    return Results(folder, metrics, theory, settings, described, load_sentences(sentences))
+    _, *places = evaluation_envs(settings)
+    elsewhere = {place: load_tables(sorted(folder.glob(f"elsewhere/{place}/*.csv"))) for place in places}
+    return Results(folder, metrics, theory, elsewhere, settings, described, load_sentences(sentences))
 
 
 def files(results: Results) -> dict[str, list[dict]]:

@@ -111,22 +111,25 @@ def msve(results):
     constant is the mean observed reward over 1 - gamma. Its tuned form adds rewards of zero, and LSTD with pseudo-steps
     adds steps from each state to all states equally; step size and numbers of additions are the best on other tasks.
     """
-    over_tasks = results.metrics["over_tasks"]
-    lengths = over_tasks["context_length"]
-    ends = [lengths[lengths != ENUMERATED].min(), lengths.max(), ENUMERATED]
     runs = results.metrics["weights"].groupby(CELL)["diverged_at"]
     diverged = runs.agg(lambda tasks: f"{(tasks > 0).sum()} of {len(tasks)}")
+    evaluations = {results.evaluated_on[0]: results.metrics} | results.elsewhere
     rows = []
-    for (method, env, states, depth), errors in over_tasks.groupby(["method", "env", "states", "depth"], sort=False):
-        is_cell = env != "any"
-        row = {"method": method, "env": env if is_cell else "", "states": states, "depth": str(depth or "")}
-        for length in dict.fromkeys(ends):
-            name = "enumerated" if length == ENUMERATED else f"{length} steps"
-            (error,) = errors[errors["context_length"] == length].to_dict("records")
-            row[f"mean (median), {name}"] = tables.mean_and_median(error)
-            row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
-        row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
-        rows.append(row)
+    for place, metrics in evaluations.items():
+        lengths = metrics["over_tasks"]["context_length"]
+        ends = [lengths[lengths != ENUMERATED].min(), lengths.max(), ENUMERATED]
+        of_methods = metrics["over_tasks"].groupby(["method", "env", "states", "depth"], sort=False)
+        for (method, env, states, depth), errors in of_methods:
+            is_cell = env != "any"
+            row = {"method": method, "env": env if is_cell else "", "states": states, "depth": str(depth or "")}
+            row |= {"evaluated on": words(place)} if results.elsewhere else {}
+            for length in dict.fromkeys(ends):
+                name = "enumerated" if length == ENUMERATED else f"{length} steps"
+                (error,) = errors[errors["context_length"] == length].to_dict("records")
+                row[f"mean (median), {name}"] = tables.mean_and_median(error)
+                row[f"worst 1 %, {name}"] = f"{error['worst_share']:.0%}"
+            row["diverged"] = diverged[method, env, states, depth] if is_cell else ""
+            rows.append(row)
     return html.table(pd.DataFrame(rows))
 
 
