@@ -7,12 +7,13 @@ from drawn import check_band, check_lines, numbered, where
 from PIL import Image
 
 import ictd
+from ictd.baselines import shown_baselines
 from ictd.pipeline.grid import Cell
 from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
 from ictd.statistics import bootstrap_mean
 
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
-ALGOS, METHODS = ("td", "mc"), ("theta_td", "lstd", "zero", "constant")
+ALGOS, METHODS = ("td", "mc"), shown_baselines()
 # One of four trials diverged with 3 states, and all with 5.
 PANELS = {f"$n = {n}$": [Cell(algo, "boyan", n, 6) for algo in ALGOS] for n in (3, 5)}
 

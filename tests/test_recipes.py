@@ -11,9 +11,10 @@ from ictd.report.tables import load_table
 
 TEXT = (ROOT / "docs/development.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(python|diff) (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RECIPES = ("figure", "baseline")
+RECIPES = ("figure", "baseline", "algorithm")
 # The smallest run with two numbers of layers.
 SMALL = [*FEW[:2], "depths=[3, 2]", "tasks=20", "snapshots=3", "seeds=2"]
+SMALL += ["extensions=[residual.py]", "algos=[td, mc, residual_gradient]"]
 
 
 def follow(recipe: str, folder: Path) -> None:
@@ -23,9 +24,9 @@ def follow(recipe: str, folder: Path) -> None:
     assert blocks
     for kind, name, text in blocks:
         path = folder / name
-        content = path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
         if kind == "python":
-            content = f"{content}\n\n{text}"
+            content = f"{content}\n\n{text}".lstrip()
         else:
             lines = text.splitlines(keepends=True)
             before, after = ("".join(line[1:] for line in lines if line[0] in signs) for signs in (" -", " +"))

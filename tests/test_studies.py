@@ -128,7 +128,8 @@ def documented(folder: Path) -> Path:
     (step,) = code_blocks(ROOT / "docs/development.md", "python")
     (rule,) = (block for block in code_blocks(ROOT / "docs/development.md") if block.startswith("use rule"))
     (rules,) = (block for block in code_blocks(ROOT / "studies/README.md") if "use rule" in block)
-    settings = {"config.yaml": "order: 2\n"}
+    (results,) = code_blocks(ROOT / "studies/README.md", "python")
+    settings = {"config.yaml": "order: 2\n", "results.py": results}
     with_study(folder, **{"norms.py": step, "rules.smk": rules.replace("NAME", "mine")}, **settings)
     (folder / "src/ictd/steps/norms.py").write_text(step)
     with open(folder / "Snakefile", "a") as file:

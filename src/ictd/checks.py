@@ -53,6 +53,8 @@ WORDS = {
     "dones": "terminals",
     "truncated": "truncations",
     "timeouts": "truncations",
+    "seed": "seeds",
+    "seeds": "seed",
 }
 REMEDIES = {
     "terminals": "give the ends of episodes to Context.from_transitions",
@@ -210,7 +212,8 @@ def instance(*kinds: type, **shapes: str) -> Callable:
     def check(name, value, sizes):
         if not isinstance(value, kinds):
             words = " or ".join(dict.fromkeys(kind.__name__ for kind in kinds))
-            raise ValueError(f"{name} is {abbreviated(value)}; give an object of type {words}.")
+            example = ", such as numpy.random.default_rng(0)" if np.random.Generator in kinds else ""
+            raise ValueError(f"{name} is {abbreviated(value)}; give an object of type {words}{example}.")
         for field, shape in shapes.items():
             _bind(f"{name}.{field}", getattr(value, field).shape, shape, sizes)
         return value

@@ -1,12 +1,13 @@
 """Reading of result tables as pandas DataFrames."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from ictd.extras import missing_extra
-from ictd.storage import reading
+from ictd.storage import load_json, reading
 
 try:
     import pandas as pd
@@ -31,3 +32,43 @@ def load_tables(paths: list[Path]) -> dict[str, pd.DataFrame]:
 def rows_with(table: pd.DataFrame, **values) -> pd.DataFrame:
     """Select the rows with the given values in the columns of these names."""
     return table[np.logical_and.reduce([table[name] == value for name, value in values.items()])]
+
+
+def load_sweep(folders: Sequence[Path | str], table: str) -> pd.DataFrame:
+    """Join a table of several finished runs, with a column for each setting in which the runs differ.
+
+    Parameters
+    ----------
+    folders : list of Path or str, results of finished runs
+    table : str, the table within each folder, such as "metrics/over_tasks.csv"
+
+    Returns
+    -------
+    DataFrame
+        The rows of all runs.  The columns of settings are named by their keys, joined by dots, such as
+        "readings.initial_gain"; a value that is a list or a mapping is a text.
+
+    Raises
+    ------
+    ValueError
+        If a file is missing or damaged.
+    """
+    settings = [flat_settings(load_json(Path(folder, "manifest.json"))["settings"]) for folder in folders]
+    keys = dict.fromkeys(key for each in settings for key in each)
+    differing = [key for key in keys if any(each.get(key) != settings[0].get(key) for each in settings)]
+    parts = [
+        load_table(Path(folder, table)).assign(**{key: each.get(key) for key in differing})
+        for folder, each in zip(folders, settings, strict=True)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def flat_settings(settings: dict, section: str = "") -> dict:
+    """Values of settings by their keys, joined by dots; a list is a text."""
+    found = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            found |= flat_settings(value, f"{section}{key}.")
+        else:
+            found[section + key] = str(value) if isinstance(value, list | dict) else value
+    return found

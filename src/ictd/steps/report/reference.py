@@ -13,11 +13,16 @@ from ictd.storage import load_json, save_json, save_table
 def main(results: Path, output: Path) -> None:
     """Write the settings and names of files of a finished run as JSON, and the reference of each part as CSV.
 
-    The parts are the paper's part, and each study that has run (``make reference``).
+    The parts are the paper's part, and each study that has run (``make reference``).  Without the paper's part, the
+    entries of the others in the JSON file stay as they are.
     """
-    manifest = load_json(results / "manifest.json")
-    save_json(output / "run.json", {"settings": settings_of(results), **names_of_files(manifest)})
-    for part, folder in parts(results).items():
+    found = parts(results)
+    run = load_json(output / "run.json")
+    if PAPER in found:
+        run = {"settings": {}, **names_of_files(load_json(results / "manifest.json"))}
+    run["settings"] |= settings_of(results)
+    save_json(output / "run.json", run)
+    for part, folder in found.items():
         save_table(output / f"pages/{part}.csv", reference_of(folder))
 
 
@@ -28,13 +33,14 @@ def settings_of(results: Path) -> dict[str, dict]:
         for part in parts(results)
         if part != PAPER
     }
-    return {PAPER: load_json(results / "manifest.json")["settings"]} | settings
+    of_paper = {PAPER: load_json(results / "manifest.json")["settings"]} if PAPER in parts(results) else {}
+    return of_paper | settings
 
 
 def parts(results: Path) -> dict[str, Path]:
-    """Folders of results of the paper's part, and of each study that has run, by their names."""
+    """Folders of results of the paper's part if it has run, and of each study that has run, by their names."""
     studies = {path.parent.name: path.parent for path in sorted(results.glob("*/numbers.csv"))}
-    return {PAPER: results} | studies
+    return ({PAPER: results} if (results / "manifest.json").exists() else {}) | studies
 
 
 def names_of_files(manifest: dict) -> dict[str, list[str]]:
