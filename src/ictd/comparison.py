@@ -40,7 +40,8 @@ class Scores(dict[str, Score]):
 
 def model_or_modules(name: str, value: object, sizes: dict) -> object:
     """Validate a Model, a module of torch or a list of modules, without importing torch."""
-    if not isinstance(value, Model | list) and not callable(value):
+    modules = value if isinstance(value, list) and value else [value]
+    if not isinstance(value, Model) and not all(hasattr(one, "state_dict") for one in modules):
         raise ValueError(f"{name} is {abbreviated(value)}; give a Model, a module of torch, or a list of modules.")
     return value
 

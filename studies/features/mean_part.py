@@ -113,7 +113,7 @@ def pretrained(
         first = initial_weights(2 * setting.dimension, setting.initial_gain, start)
         blocks = blocks_of_training(setting, target, seed, batch_size, rollout_steps=1)
         prompted = ((block, *split_prompts(block.tasks, setting.discount, control)) for block in blocks)
-        k, _ = block_coefficients(pretrain(first, target, setting, learning_rate, prompted).A)
+        k, _ = block_coefficients(pretrain(first, setting, learning_rate, prompted).A)
         found[f"pretrained_{target}"] = k[1] / k[0], k[2] / k[0], np.nan
     return found
 

@@ -9,6 +9,7 @@ import pytest
 from tolerances import ENGINES
 
 import ictd
+from ictd.algorithms import ALGORITHMS
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks, joined
 from ictd.mrp import value_function
@@ -49,8 +50,8 @@ def folder(tmp_path_factory):
 
 def material(seed, algo):
     training = pretrain.Training(**(TRAINING | {"algos": ["td", "mc"]}))
-    tasks, context, batches = pretrain.training_data(training, seed, {})(TASKS)
-    return tasks, context, batches[algo]
+    tasks, context, targets = pretrain.training_data(training, seed, {})(TASKS)
+    return tasks, context, targets[algo]
 
 
 @pytest.mark.parametrize("algo", ["td", "mc"])
@@ -60,14 +61,15 @@ def test_batches_and_contexts_have_their_own_streams(algo):
         pretrain.training_data(pretrain.Training(**(TRAINING | {"algos": algos})), 7, {})
         for algos in ([algo], ["mc", "td"])
     )
-    tasks, context, batches = draw(300)
+    tasks, context, targets = draw(300)
     rngs = (ictd.generator(7, "boyan", STATES, f"agent {name}") for name in ("tasks", "unrolls"))
     expected = ictd.sample_tasks("boyan", STATES, 300, next(rngs))
     unrolls = ictd.unroll(expected, 8, GAMMA, {"td": 1, "mc": 30}[algo], next(rngs))
     np.testing.assert_array_equal(tasks.transition, expected.transition)
-    for found in (batches[algo], both(300)[2][algo]):
-        np.testing.assert_array_equal(found.return_sums, unrolls.return_sums)
-        np.testing.assert_array_equal(found.transitions, unrolls.transitions)
+    wanted = ALGORITHMS[algo].targets(expected, unrolls, GAMMA)
+    for found in (targets[algo], both(300)[2][algo]):
+        np.testing.assert_array_equal(found.sums, wanted.sums)
+        np.testing.assert_array_equal(found.bootstrap, wanted.bootstrap)
     assert set(context.length) == set(range(2, 6))
 
 
@@ -79,15 +81,15 @@ def test_runs_are_pretrained_on_their_format(folder, name, kind):
     (algo,) = SETTINGS[name]["algos"]
     found = weights_of(folder, name, kind)
     for seed in range(SEEDS):
-        tasks, context, batches = material(seed, algo)
+        tasks, context, targets = material(seed, algo)
         prompts, engine = gram_matrices(kind, tasks, context), Engine
         if name == "softmax":
             columns = {"enumerated": Columns.enumerated(tasks, GAMMA)}
             columns["step"] = Columns.sampled(context, tasks.reward, GAMMA)
             prompts, engine = columns[kind], SoftmaxEngine
         start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
-        trained = engine(start, algo, DEPTH, GAMMA, 0.01, clip=0.5)
-        trained.train(tasks.reward, batches, prompts)
+        trained = engine(start, DEPTH, GAMMA, 0.01, clip=0.5)
+        trained.train(tasks.reward, targets, prompts)
         np.testing.assert_allclose(found.A[seed], trained.weights().A, atol=ENGINES)
         np.testing.assert_allclose(found.u[seed], trained.weights().u, atol=ENGINES)
 

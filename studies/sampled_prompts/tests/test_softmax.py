@@ -56,7 +56,13 @@ def distinct(tasks, lengths, prompts):
 
 
 @pytest.mark.parametrize(
-    ("prompts", "algo", "depth", "clip"), [("step", "td", 5, 0.3), ("enumerated", "mc", 7, 0), ("step", "mc", 1, 0.05)]
+    ("prompts", "algo", "depth", "clip"),
+    [
+        ("step", "td", 5, 0.3),
+        # Compiles the kernels again, for prompts of another kind.
+        pytest.param("enumerated", "mc", 7, 0, marks=pytest.mark.slow),
+        ("step", "mc", 1, 0.05),
+    ],
 )
 def test_training_equals_autograd_on_whole_prompts(prompts, algo, depth, clip):
     lengths = generator(0, "boyan", 3, "lengths").integers(1, 30, SIZE)

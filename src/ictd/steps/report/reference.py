@@ -17,9 +17,10 @@ def main(results: Path, output: Path) -> None:
     entries of the others in the JSON file stay as they are.
     """
     found = parts(results)
-    run = load_json(output / "run.json")
     if PAPER in found:
         run = {"settings": {}, **names_of_files(load_json(results / "manifest.json"))}
+    else:
+        run = load_json(output / "run.json")
     run["settings"] |= settings_of(results)
     save_json(output / "run.json", run)
     for part, folder in found.items():
