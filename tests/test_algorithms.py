@@ -78,6 +78,8 @@ def test_steps_off_policy_form_no_paths():
             r"odd returns sums of shape \(4, 5\).*; return real",
         ),
         ((np.ones((5, 4)), np.ones((5, 4), complex), None), "odd returns sums of .* type complex128"),
+        ((np.ones((5, 4)), np.full((5, 4), np.nan), None), "odd returns sums with NaN"),
+        ((np.ones((5, 4)), None, None), "returns sums .* register it with returns=True if"),
     ],
 )
 def test_other_results_and_names_are_refused(monkeypatch, returned, message):
@@ -90,3 +92,16 @@ def test_other_results_and_names_are_refused(monkeypatch, returned, message):
         ictd.register_algorithm("td")(len)
     with pytest.raises(ValueError, match="name is 'my-td'; give lower-case letters"):
         ictd.register_algorithm("my-td")
+
+
+def test_counts_are_signed_and_what_was_not_asked_for_is_missing(monkeypatch):
+    def sums(function):
+        monkeypatch.delitem(ALGORITHMS, "odd", raising=False)
+        ictd.register_algorithm("odd")(function)
+        return ALGORITHMS["odd"].targets(*material(), GAMMA).sums
+
+    _, batches = material()
+    visits = batches.visits.astype(int)
+    np.testing.assert_array_equal(sums(lambda _, b, __: (b.visits, -b.visits, None)), -visits)
+    with pytest.raises(ValueError, match=r"odd fails: .*not subscriptable; .* with paths=True"):
+        sums(lambda _, b, __: (b.visits, b.paths[:, :4], None))

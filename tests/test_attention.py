@@ -271,6 +271,8 @@ def test_columns_of_episodes_end_with_zeros():
         (lambda: pretrained(ictd.GramAttention(3, 3), seeds=range(2), columns=True), "has one; give a list of modules"),
         (lambda: pretrained([ictd.GramAttention(3, 3)], seeds=range(2)), "a list of 1, and there are 2 seeds"),
         (lambda: pretrained([ictd.GramAttention(n, 3) for n in (3, 4)], seeds=range(2)), "cannot be computed at once"),
+        (lambda: pretrained([ictd.GramAttention(3, 3)] * 2, seeds=range(2)), "list share parameters; make a module"),
+        (lambda: pretrained([ictd.GramAttention(3, 3), 4], seeds=range(2)), "cannot be computed at once: 'int' object"),
         (lambda: ictd.load_module("none.pt", ictd.GramAttention), "none.pt cannot be loaded: .*No such file"),
         (lambda: ictd.evaluate(ictd.GramAttention(3, 3), distribution(3), ictd.EnumeratedPrompts()), "discount is mis"),
         (lambda: pretrained(Given(lambda own, G, queries: [own])), "module returns list for G"),

@@ -1,5 +1,7 @@
 """The paper's claims on made-up tables; each claim can hold and fail."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -172,6 +174,9 @@ def test_only_claims_are_counted_and_what_was_not_run_shows_nothing():
     # The bias of truncated returns does not depend on the algorithm.
     assert sentences["bias_is_negligible"]["verdict"] == "holds"
     assert "not tested in this run: TD</small>" in sentences_that_do_not_hold([sentences["capable"]], records)
+    # A run whose main environment is not the paper's decides no sentence.
+    none = quoted.sentences.make(SimpleNamespace(claims=[], decided=[]))
+    assert not len(none) and "verdict" in none
 
 
 def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it():

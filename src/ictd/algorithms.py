@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # Snakemake's own process, which has no numba, imports this m
 
 # Steps of "three_step_td", and lambda of "td_lambda".
 STEPS, LAMBDA = 3, 0.8
+# What an algorithm that gets None has to say.
+NEEDS = "register it with returns=True if it reads batches.return_sums, and with paths=True if it reads batches.paths"
 
 
 @dataclass(frozen=True)
@@ -70,14 +72,22 @@ class Algorithm:
     paths: bool
 
     def targets(self, tasks: Tasks, batches: "BatchStatistics", discount: float) -> Targets:
-        """Make the targets of N tasks.  ValueError if the function returns something else than three such arrays."""
+        """Make the targets of N tasks.  ValueError if the function fails, or returns anything else."""
         for name, needed in (("return_sums", self.returns), ("paths", self.paths)):
             if needed and getattr(batches, name) is None:
                 raise ValueError(
                     f"{self.name} needs batches.{name}, which are None; tasks with a behaviour have no paths."
                 )
-        with np.errstate(over="ignore"):  # The engines notice numbers that are not finite.
-            made = self.arrays(tasks, batches, discount)
+        # Counts are small unsigned integers, in which a function's differences and products would wrap around.
+        counts = {name: getattr(batches, name).astype(np.float64) for name in ("visits", "transitions")}
+        returns = batches.return_sums if self.returns else None
+        paths = batches.paths if self.paths else None
+        given = batches.unchecked(**counts, return_sums=returns, paths=paths)
+        try:
+            with np.errstate(over="ignore"):  # The engines notice numbers that are not finite.
+                made = self.arrays(tasks, given, discount)
+        except TypeError as error:
+            raise ValueError(f"{self.name} fails: {error}; write f(tasks, batches, discount), and {NEEDS}.") from error
         shapes = {"visits": batches.visits.shape, "sums": batches.visits.shape, "bootstrap": batches.transitions.shape}
         if not isinstance(made, tuple) or len(made) != len(shapes):
             raise ValueError(f"{self.name} returns {abbreviated(made)}; return (visits, sums, bootstrap).")
@@ -87,8 +97,10 @@ class Algorithm:
             if array.shape != shape or array.dtype.kind not in "iuf":
                 raise ValueError(
                     f"{self.name} returns {name} of shape {array.shape} and type {array.dtype}; return real numbers of"
-                    f" shape {shape}."
+                    f" shape {shape}{f', and {NEEDS}' if value is None else ''}."
                 )
+            if np.isnan(array).any():
+                raise ValueError(f"{self.name} returns {name} with NaN; return real numbers.")
             arrays[name] = np.ascontiguousarray(array, np.float64)
         return Targets(**arrays)
 
@@ -115,7 +127,8 @@ def register_algorithm(
     Returns
     -------
     decorator of a function
-        The function ``f(tasks, batches, discount)`` gets ``Tasks`` and ``BatchStatistics`` of N tasks.  It returns
+        The function ``f(tasks, batches, discount)`` gets ``Tasks`` and ``BatchStatistics`` of N tasks, whose counts are
+        floats, and whose returns or paths are None if they were not asked for.  It returns
         visits (N, n), sums (N, n) and bootstrap (N, n, n), or None in place of a bootstrap of zeros.  An update moves
         along (1/b) sum_s e_s grad TF_L(s), where e = sums + bootstrap V - visits * V for estimates V, and b is the sum
         of visits.

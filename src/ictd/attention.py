@@ -225,6 +225,8 @@ def pretrain_attention(
     if columns and not several and len(seeds) > 1:
         raise ValueError(f"seeds are {len(seeds)}, and a module on columns has one; give a list of modules.")
     trained = SideBySide(module) if several else module
+    if several and _share(module):
+        raise ValueError("modules of the list share parameters; make a module for each seed.")
     parameters = _trained_parameters(trained, len(seeds))
     optimizer = Adam(parameters, learning_rate)
     settings = prompts or EnumeratedPrompts(), target, discount, updates
@@ -263,6 +265,12 @@ def pretrain_attention(
     return module
 
 
+def _share(modules: list[torch.nn.Module]) -> bool:
+    """Whether a parameter is in more than one of the modules, such as those of ``[module] * 2``."""
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    return len(set(parameters)) < len(parameters)
+
+
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let torch use one thread: these matrices are too small to share out."""
@@ -284,7 +292,7 @@ class SideBySide(torch.nn.Module):
         super().__init__()
         try:
             parameters, self.buffers_ = torch.func.stack_module_state(modules)
-        except (RuntimeError, ValueError) as error:
+        except (AttributeError, RuntimeError, ValueError) as error:
             problem = f"{error}".partition("\n")[0].rstrip(".")
             raise ValueError(f"the modules of the list cannot be computed at once: {problem}.") from error
         self.names = [*parameters]

@@ -79,7 +79,8 @@ def evaluate(
         Seed of tasks and contexts, in other random number streams than those of pretraining.
     discount, columns : float and bool, for modules only
         Gamma, and whether modules read whole columns, as in ``pretrain_attention``.  ``theta_td`` then has as many
-        layers as the attribute ``depth`` of a module says, or 30.
+        layers as the attribute ``depth`` of a module says, or 30.  Modules run in the mode that they are in; those with
+        dropout need ``module.eval()`` before.
 
     Returns
     -------

@@ -324,7 +324,8 @@ def own_targets(target: Callable, estimate: np.ndarray, reward: np.ndarray, batc
         made = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
     except TypeError as error:
         raise ValueError(
-            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount)."
+            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount),"
+            " or give the name of a registered algorithm."
         ) from error
     try:
         fits = np.broadcast_shapes(made.shape, transitions.shape) == transitions.shape

@@ -28,7 +28,8 @@ def summary(results):
     """What this run shows."""
     settings = results.settings
     grid = cells(settings)
-    algos = " and ".join(f"multi-task {LOOKS[algo].words}" for algo in settings["algos"])
+    *others, last = [f"multi-task {LOOKS[algo].words}" for algo in settings["algos"]]
+    algos = " and ".join([", ".join(others), last] if others else [last])
     on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
     statements, proved = count(on_theory)
     numbers = {
@@ -40,6 +41,7 @@ def summary(results):
     counts = [f"{number:,} {word}{'s' if number > 1 else ''}" for word, number in numbers.items()]
     tests = by_name(results.claims)
     below_zero, below_constant = (holding(tests.get(name, [])) for name in ("beats_zero", "beats_constant"))
+    place = words(results.evaluated_on[0])
     return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
 (an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
 {difference_from_paper(settings, results.schema)}</p>
@@ -49,10 +51,10 @@ otherwise. Of <b>{statements} statements and steps of the theory, {proved} hold<
 states tried. What does not hold:</p>
 {sentence_tables.sentences_that_do_not_hold(results.decided, results.claims)}\
 {claim_tables.what_does_not_hold(on_theory)}
-<p>How accurate is it? With the longest context, the MSVE is lower than that of predicting zero in {below_zero} of
-{len(grid)} cells, and lower than that of one constant for all states in {below_constant}.</p>
+<p>How accurate is it? With the longest context, the MSVE on {place} is lower than that of predicting zero
+in {below_zero} of {len(grid)} cells, and lower than that of one constant for all states in {below_constant}.</p>
 <p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks
-({words(results.evaluated_on[0])}) of the main setting: the mean over tasks with its standard error over trials (the
+({place}) of the main setting: the mean over tasks with its standard error over trials (the
 median over tasks). One constant is the mean observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the
 constant, are tuned on other tasks.</p>
 {html.table(tables.accuracy.make(results))}"""
