@@ -1,4 +1,5 @@
-# The last job of a part, which is the paper's part or a study: its claims, numbers, tables, figures and page.
+# Functions for the last rule of a part, which is the paper's part (report.smk) or a study (studies/NAME/rules.smk): its
+# claims, numbers, tables, figures and page.
 
 
 def part_step(name, settings, folder, text, texts=(), documents=()):
