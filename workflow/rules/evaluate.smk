@@ -49,7 +49,9 @@ use rule baselines as baselines_elsewhere with:
         options=step("ictd.steps.baselines", config["evaluation"]),
     output:
         outputs=expand(
-            "<results>/elsewhere/{evaluation_env}/baselines/{setting}.npz", setting=BASELINES, allow_missing=True
+            "<results>/elsewhere/{evaluation_env}/baselines/{setting}.npz",
+            setting=BASELINES,
+            allow_missing=True,
         ),
     pathvars:
         job="baselines/{evaluation_env}",
@@ -59,7 +61,9 @@ use rule unseen as unseen_elsewhere with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand(
-            "<results>/elsewhere/{evaluation_env}/baselines/{setting}.npz", setting=BASELINES, allow_missing=True
+            "<results>/elsewhere/{evaluation_env}/baselines/{setting}.npz",
+            setting=BASELINES,
+            allow_missing=True,
         ),
         options=step("ictd.steps.unseen", config["evaluation"]),
     output:

@@ -14,6 +14,7 @@ def part_step(name, settings, folder, text, texts=(), documents=()):
         options_file=f"results/{name}",
         modules=(results, "ictd.report.page"),
         part=name,
+        results=results,
         settings=settings,
         other_settings=", ".join(differences({key: SETTINGS[key] for key in shown}, OWN_SETTINGS)),
         texts=[ROOT / text for text in texts],
