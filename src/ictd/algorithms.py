@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ictd.checks import abbreviated
+from ictd.checks import abbreviated, refuse_other
 from ictd.mrp import TaskArrays, Tasks, value_function
 
 if TYPE_CHECKING:  # Snakemake's own process, which has no numba, imports this module.
@@ -140,8 +140,7 @@ def register_algorithm(
 
     def register(function: Callable) -> Callable:
         known = ALGORITHMS[name].arrays if name in ALGORITHMS else function
-        if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
-            raise ValueError(f"there is an algorithm {name!r} already, in {known.__module__}; choose another name.")
+        refuse_other("an algorithm", name, known, function)
         ALGORITHMS[name] = Algorithm(name, label or name, function, returns, paths)
         return function
 

@@ -154,7 +154,7 @@ def pretrain_history(
         prompts = EnumeratedPrompts().columns(tasks, discount)
     run = make(start, depth, discount, learning_rate, scaled)
     targets = ALGORITHMS[algo].targets(tasks, batches, discount)
-    weights = _no_snapshots(len(stops), start.dimension)
+    weights = _no_weights(start.dimension, len(stops))
     estimates, done = _train_with_snapshots(run, (tasks.reward, targets, prompts, tasks.features), stops, weights)
     history = History(stops, weights, estimates)
     if done < len(tasks):
@@ -294,7 +294,7 @@ def _final_weights(
         advance(len(block.tasks))
         if done < len(block.tasks):
             report_divergence(seed, seen + done + 1)
-            return _no_snapshots(1, engine.dimension)[0]
+            return _no_weights(engine.dimension)
         seen += done
     return engine.weights()
 
@@ -377,10 +377,7 @@ def pretrain_runs(engines: list, draw: Callable[[int, list[int]], list[tuple]], 
             if done < size:
                 logger.warning("diverged at task %d", first + done + 1)
                 running = [other for other in running if other != run]
-    return [
-        engine.weights() if run in running else _no_snapshots(1, engine.dimension)[0]
-        for run, engine in enumerate(engines)
-    ]
+    return [engine.weights() if run in running else _no_weights(engine.dimension) for run, engine in enumerate(engines)]
 
 
 def train_until_divergence(engine, *block) -> tuple[np.ndarray, int]:
@@ -426,10 +423,10 @@ def _train_with_snapshots(engine, block: tuple, seen: np.ndarray, weights: Weigh
     return estimates, start
 
 
-def _no_snapshots(number: int, dimension: int) -> Weights:
-    """A number of snapshots of weights that are NaN."""
+def _no_weights(dimension: int, *lead: int) -> Weights:
+    """Weights that are NaN, with leading axes."""
     width = 2 * dimension
-    return Weights(np.full((number, width), np.nan), np.full((number, width, width), np.nan))
+    return Weights(np.full((*lead, width), np.nan), np.full((*lead, width, width), np.nan))
 
 
 def _ascending(counts, tasks: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from ictd.algorithms import ALGORITHMS, Targets
 from ictd.checks import Count, Discount, abbreviated, instance, validate, validate_fields, validated
 from ictd.context import Context
 from ictd.mrp import TaskArrays, TaskDistribution, Tasks
-from ictd.prompt import columns_of, enumerated_columns, features_of
+from ictd.prompt import columns_of, enumerated_columns, features_of, state_features
 from ictd.rng import generator
 from ictd.sampling import (
     BatchStatistics,
@@ -185,8 +185,8 @@ class Block:
     @property
     def queries(self) -> np.ndarray:
         """Features (N, n, d) of all states, the query states."""
-        features, identity = self.tasks.features, np.eye(self.tasks.states)
-        return np.broadcast_to(identity, (len(self.tasks), *identity.shape)) if features is None else features
+        features = state_features(self.tasks.states, self.tasks.features)
+        return np.broadcast_to(features, (len(self.tasks), *features.shape[-2:]))
 
     @property
     def contexts(self) -> Context:

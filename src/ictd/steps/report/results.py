@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pandas as pd
 
+from ictd.checks import first_line
 from ictd.report import html
 from ictd.report.claim import as_records
 from ictd.report.figures import style
@@ -155,7 +156,7 @@ def execute(notebook: Path, parameters: dict):
             **waits,
         )
     except (RuntimeError, TimeoutError) as error:
-        raise ValueError(f"{notebook}: {str(error).splitlines()[0].rstrip('.')}; run snakemake again.") from error
+        raise ValueError(f"{notebook}: {first_line(error)}; run snakemake again.") from error
     except papermill.PapermillExecutionError as error:
         raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
     # The id of the cell with the parameters is random, and the page shows ids.
