@@ -25,11 +25,11 @@ from pathlib import Path
 import numpy as np
 
 from ictd.algorithms import Targets
-from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, first_line, validate
+from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, abbreviated, first_line, validate
 from ictd.pretraining import Target, own_targets, progress_bar, report_divergence
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.storage import user_path
+from ictd.storage import replacing, user_path
 from ictd.torch_twin import Adam, torch
 from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts, training_blocks
 
@@ -237,7 +237,12 @@ def pretrain_attention(
     with progress_bar(updates * len(seeds), progress) as bar, one_thread():
         drawn = _updates(draws, discount, tasks_per_update, columns, seeds_axis, parameters[0])
         for update, (given, reward, batch) in enumerate(drawn, 1):
-            estimates = _estimates(trained, given, columns).reshape(reward.shape)
+            estimates = _called(trained, given, columns).reshape(reward.shape)
+            if not estimates.is_floating_point() or not estimates.requires_grad:
+                raise ValueError(
+                    f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that"
+                    " torch computes from the trained parameters."
+                )
             numbers = estimates.detach().cpu().double().numpy()
             with np.errstate(all="ignore"):  # Trials may diverge.
                 made = own_targets(target, numbers, reward, batch, discount) if callable(target) else batch
@@ -314,13 +319,14 @@ def module_values(module: torch.nn.Module | list, block: Block, discount: float,
     """
     several = isinstance(module, list)
     run = SideBySide(module) if several else module
+    like = next(run.parameters(), torch.empty(0, dtype=torch.float64))  # Without parameters, estimates are of float64.
     found = []
     with one_thread(), torch.no_grad():
         slices = _slices(len(block.tasks), AT_ONCE)
-        for given in _arguments([block], slices, discount, columns, several or not columns, next(run.parameters())):
+        for given in _arguments([block], slices, discount, columns, several or not columns, like):
             if several:
                 given = [tensor.expand(len(module), *tensor.shape[1:]) for tensor in given]
-            found.append(run(*given).cpu().double().numpy())
+            found.append(_called(run, given, columns).cpu().double().numpy())
     return np.concatenate(found, axis=-2)
 
 
@@ -331,11 +337,25 @@ def save_module(module: torch.nn.Module | list, path: str | Path, **settings) ->
     ----------
     module : torch.nn.Module, or a list of them
     path : str or Path
-    **settings : numbers and texts, the arguments of the module's class, which ``load_module`` gives to it
+    **settings : numbers, texts and lists, the arguments of the module's class, which ``load_module`` gives to it
+
+    Raises
+    ------
+    ValueError
+        If there are other settings, or the file cannot be written.
     """
     several = isinstance(module, list)
     states = [one.state_dict() for one in (module if several else [module])]
-    torch.save({"settings": settings, "several": several, "states": states}, user_path(path))
+    try:
+        with replacing(user_path(path)) as temporary:
+            torch.save({"settings": settings, "several": several, "states": states}, temporary)
+            torch.load(temporary, weights_only=True)  # It reads no other settings.
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"settings are {abbreviated(settings)}; give numbers, texts and lists of them, such as by array.tolist()."
+        ) from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}; give the name of another file.") from None
 
 
 def load_module(path: str | Path, make: Callable) -> torch.nn.Module | list[torch.nn.Module]:
@@ -360,8 +380,8 @@ def load_module(path: str | Path, make: Callable) -> torch.nn.Module | list[torc
         modules = [make(**saved["settings"]) for _ in saved["states"]]
         for module, state in zip(modules, saved["states"], strict=True):
             module.load_state_dict(state)
-    except (OSError, RuntimeError, TypeError, KeyError, pickle.UnpicklingError) as error:
-        problem = first_line(error)
+    except (OSError, EOFError, RuntimeError, TypeError, LookupError, pickle.UnpicklingError) as error:
+        problem = abbreviated(error).rstrip(".") or type(error).__name__
         raise ValueError(f"{path} cannot be loaded: {problem}; give a file and a class as in save_module.") from error
     return modules if saved["several"] else modules[0]
 
@@ -444,8 +464,8 @@ def _columns(blocks: Sequence[Block], slices: list[slice], discount: float) -> I
         yield columns, queries, *([padding] if padding.any() else [])
 
 
-def _estimates(module: torch.nn.Module, given: list[torch.Tensor], columns: bool) -> torch.Tensor:
-    """Call a module, and check what it returns."""
+def _called(module: torch.nn.Module, given: list[torch.Tensor], columns: bool) -> torch.Tensor:
+    """Call a module, and check the shape of what it returns."""
     shape = tuple(given[1].shape[:-1])  # That of the queries.
     names = ("columns", "queries", "padding") if columns else ("G", "queries")
     shapes = " and ".join(f"{name} {tuple(argument.shape)}" for name, argument in zip(names, given, strict=False))
@@ -460,11 +480,6 @@ def _estimates(module: torch.nn.Module, given: list[torch.Tensor], columns: bool
     if not isinstance(estimates, torch.Tensor) or estimates.shape != shape:
         found = tuple(estimates.shape) if isinstance(estimates, torch.Tensor) else type(estimates).__name__
         raise ValueError(f"module returns {found} for {shapes}; return a tensor of shape {shape}.")
-    if not estimates.is_floating_point() or not estimates.requires_grad:
-        raise ValueError(
-            f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that torch"
-            " computes from the trained parameters."
-        )
     return estimates
 
 

@@ -100,13 +100,13 @@ class SampledPrompts:
         """Draw a context of each of N tasks."""
         return self.steps(tasks, rng).contexts(tasks)
 
-    def steps(self, tasks: Tasks, rng: np.random.Generator) -> "Steps":
+    def steps(self, tasks: Tasks, rng: np.random.Generator) -> "SampledSteps":
         """Draw the steps of a context of each of N tasks."""
-        return Steps.drawn(tasks, rng.integers(self.shortest, self.longest, len(tasks), endpoint=True), rng)
+        return SampledSteps.drawn(tasks, rng.integers(self.shortest, self.longest, len(tasks), endpoint=True), rng)
 
 
 @dataclass(frozen=True)
-class Steps(TaskArrays):
+class SampledSteps(TaskArrays):
     """Steps of N tasks, of which the context of task i has the first ``lengths[i]``.
 
     Parameters
@@ -162,7 +162,7 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     -------
     Context of (N, d)
     """
-    return Steps.drawn(tasks, lengths, rng).contexts(tasks)
+    return SampledSteps.drawn(tasks, lengths, rng).contexts(tasks)
 
 
 @dataclass(frozen=True)
@@ -174,13 +174,13 @@ class Block:
     tasks : Tasks, N of them
     batches : BatchStatistics of N tasks
     targets : Targets of N tasks, or None for targets that are a function of the estimates
-    steps : Steps of N sampled contexts, or None for enumerated ones
+    steps : SampledSteps of N contexts, or None for enumerated ones
     """
 
     tasks: Tasks
     batches: BatchStatistics
     targets: Targets | None
-    steps: Steps | None
+    steps: SampledSteps | None
 
     @property
     def queries(self) -> np.ndarray:
@@ -200,7 +200,7 @@ class Block:
         return self.contexts.gram_matrix(discount)
 
     def columns(self, some: slice, discount: float) -> tuple[np.ndarray, np.ndarray]:
-        """Columns (K, 2d+1, m) of the contexts of some tasks, and padding (K, m), as ``Steps.columns``."""
+        """Columns (K, 2d+1, m) of the contexts of some tasks, and padding (K, m), as ``SampledSteps.columns``."""
         tasks = self.tasks[some]
         if self.steps is not None:
             return self.steps[some].columns(tasks, discount)
