@@ -24,9 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.algorithms import Targets
+from ictd.algorithms import Targets, own_targets
 from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, abbreviated, first_line, validate
-from ictd.pretraining import Target, own_targets, progress_bar, report_divergence
+from ictd.pretraining import Target, progress_bar, report_divergence
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
 from ictd.storage import replacing, user_path

@@ -21,7 +21,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ictd.algorithms import ALGORITHMS, Targets
+from ictd.algorithms import ALGORITHMS, own_targets
 from ictd.checks import (
     ArrayLike,
     Count,
@@ -302,41 +302,6 @@ def _final_weights(
 def report_divergence(seed: int, update: int) -> None:
     """Log that estimates or parameters of a seed are not finite at an update, which has a number from 1."""
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
-
-
-def own_targets(target: Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float):
-    """Targets of a function f(estimate, reward, next_estimate, discount), as numbers, without a bootstrap.
-
-    Parameters
-    ----------
-    target : function, as in ``pretrain``
-    estimate, reward : (..., n) arrays
-    batches : BatchStatistics with visits (..., n) and transitions (..., n, n)
-    discount : float, gamma
-
-    Returns
-    -------
-    Targets
-    """
-    transitions = batches.transitions
-    # Targets (..., n, n) of the steps from each state to each state.
-    try:
-        made = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
-    except TypeError as error:
-        raise ValueError(
-            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount)."
-        ) from error
-    try:
-        fits = np.broadcast_shapes(made.shape, transitions.shape) == transitions.shape
-    except ValueError:
-        fits = False
-    if made.dtype.kind not in "iuf" or not fits:
-        raise ValueError(
-            f"target returned an array of shape {made.shape} and type {made.dtype}; return real numbers that broadcast"
-            f" to {transitions.shape}."
-        )
-    sums = (transitions * made).sum(axis=-1)
-    return Targets(batches.visits.astype(np.float64), sums, np.zeros(transitions.shape))
 
 
 def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
