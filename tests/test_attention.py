@@ -249,6 +249,12 @@ def test_a_list_of_modules_is_trained_evaluated_and_saved_as_each_of_them(tmp_pa
         np.testing.assert_allclose(own["model"], scores[f"model[{seed}]"], rtol=1e-9)
 
 
+def test_settings_that_a_file_cannot_give_back_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="give numbers, texts and lists"):
+        ictd.save_module(ictd.GramAttention(3, 3), tmp_path / "a.pt", seeds=range(2))
+    assert not [*tmp_path.iterdir()]
+
+
 def test_columns_of_episodes_end_with_zeros():
     p = np.stack([[[0, a, 0], [0.2, 0, 0.3], [0, 0.4, 0]] for a in (0.9, 0.5, 0.1)])
     tasks = ictd.Tasks(p, np.arange(9.0).reshape(3, 3), episodic=True)
@@ -274,7 +280,15 @@ def test_columns_of_episodes_end_with_zeros():
         (lambda: pretrained([ictd.GramAttention(3, 3)] * 2, seeds=range(2)), "list share parameters; make a module"),
         (lambda: pretrained([ictd.GramAttention(3, 3), 4], seeds=range(2)), "cannot be computed at once: 'int' object"),
         (lambda: ictd.load_module("none.pt", ictd.GramAttention), "none.pt cannot be loaded: .*No such file"),
+        (lambda: ictd.load_module("/dev/null", ictd.GramAttention), "/dev/null cannot be loaded"),
+        (lambda: ictd.save_module(ictd.GramAttention(3, 3), "/dev/null/a.pt"), "a.pt cannot be written"),
         (lambda: ictd.evaluate(ictd.GramAttention(3, 3), distribution(3), ictd.EnumeratedPrompts()), "discount is mis"),
+        (
+            lambda: ictd.evaluate(
+                torch.nn.Bilinear(9, 9, 1), distribution(), ictd.SampledPrompts(5, 5), discount=GAMMA
+            ),
+            "module fails on G",
+        ),
         (lambda: pretrained(Given(lambda own, G, queries: [own])), "module returns list for G"),
         (lambda: pretrained(Given(lambda own, G, queries: queries[..., 0].detach())), "float64 without a gradient"),
         (

@@ -162,10 +162,9 @@ TEXT = """# On A & B
 
 
 @pytest.fixture
-def page(tmp_path, monkeypatch):
+def page(tmp_path):
     """A page about results with two tables and two figures."""
     module = SimpleNamespace(load=lambda folder, settings: settings, rows=rows, shown=shown, x=x, y=y)
-    monkeypatch.setattr("ictd.report.page.results_module", lambda part: module)
     for name in "xy":
         (tmp_path / "figures").mkdir(exist_ok=True)
         Image.new("RGB", (300, 40)).save(tmp_path / f"figures/{name}.png")
@@ -176,7 +175,7 @@ def page(tmp_path, monkeypatch):
     (tmp_path / "page.md").write_text(
         "# On A & B\n\n## The `part`\n\n```\n# a comment\n```\n\n![a](images/x.png) [b](../c.md)\n"
     )
-    return Page("paper", str(tmp_path), {"x": [5]}, [], str(tmp_path / "text.md"), [str(tmp_path / "page.md")])
+    return Page("paper", module, str(tmp_path), {"x": [5]}, [], str(tmp_path / "text.md"), [str(tmp_path / "page.md")])
 
 
 def test_the_text_of_a_part_has_its_figures_and_tables(page):

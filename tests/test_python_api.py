@@ -5,6 +5,7 @@ import io
 import json
 import re
 from importlib import import_module
+from unittest.mock import patch
 
 import naive
 import numpy as np
@@ -14,12 +15,20 @@ import papermill
 import pytest
 from projects import ROOT
 
-from ictd import mrp
+from ictd.algorithms import ALGORITHMS
+from ictd.mrp import ENVIRONMENTS
 from ictd.storage import save_arrays
 
 PAGES = [pytest.param(ROOT / "docs/python.md", marks=pytest.mark.slow, id="python.md"), ROOT / "README.md"]
 # Modules with examples in docstrings.
 MODULES = [path.stem for path in sorted((ROOT / "src/ictd").glob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
+
+
+@pytest.fixture(autouse=True)
+def registries():
+    """Forget what an example registers."""
+    with patch.dict(ENVIRONMENTS), patch.dict(ALGORITHMS):
+        yield
 
 
 @pytest.fixture
@@ -33,8 +42,7 @@ def project(tmp_path):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_examples_of_docstrings_have_the_documented_output(module, monkeypatch):
-    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
+def test_examples_of_docstrings_have_the_documented_output(module):
     outcome = doctest.testmod(import_module(f"ictd.{module}"))
     assert outcome.attempted > 0 == outcome.failed
 
@@ -43,7 +51,6 @@ def test_examples_of_docstrings_have_the_documented_output(module, monkeypatch):
 def test_examples_of_pages_have_the_documented_output(page, project, monkeypatch):
     """Numbers that depend on the weights of a full run differ here; all others agree but for the last digit."""
     monkeypatch.chdir(project)
-    monkeypatch.setattr(mrp, "ENVIRONMENTS", dict(mrp.ENVIRONMENTS))
     examples = pages.examples(page)
     found = pages.printed_by([code for code, _ in examples])
     for (code, said), printed in zip(examples, found, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ictd.report.tables import load_table, load_tables, rows_with
+from ictd.report.tables import load_sweep, load_table, load_tables, rows_with
 from ictd.storage import (
     file_digest,
     join_arrays,
@@ -120,3 +120,11 @@ def test_tables_are_written_as_pandas_writes_them_and_read_with_all_digits(tmp_p
 def test_tables_with_other_columns_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"t\.csv has the columns a; a table has b\."):
         save_table(tmp_path / "t.csv", {"a": [1]}, {"b": [1]})
+
+
+def test_a_sweep_has_the_settings_that_differ_beside_the_columns_of_the_table(tmp_path):
+    for name, n in (("a", 3), ("b", 5)):
+        save_json(tmp_path / name / "manifest.json", {"settings": {"states": [n], "seeds": 2, "theory": {"depth": n}}})
+        save_table(tmp_path / name / "errors.csv", {"states": [n]})
+    found = load_sweep([tmp_path / "a", tmp_path / "b"], "errors.csv")
+    assert found.to_dict("list") == {"states": [3, 5], "settings.states": ["[3]", "[5]"], "theory.depth": [3, 5]}

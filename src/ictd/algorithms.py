@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ictd.checks import abbreviated
+from ictd.checks import abbreviated, refuse_other
 from ictd.mrp import TaskArrays, Tasks, value_function
 
 if TYPE_CHECKING:  # Snakemake's own process, which has no numba, imports this module.
@@ -52,6 +52,44 @@ class Targets(TaskArrays):
         """The weights e (..., n) of the states, divided by b, for estimates V (..., n)."""
         sums = self.sums + np.matvec(self.bootstrap, estimate)
         return (sums - self.visits * estimate) / self.visits.sum(axis=-1, keepdims=True)
+
+
+def own_targets(
+    target: Callable, estimate: np.ndarray, reward: np.ndarray, batches: "BatchStatistics", discount: float
+) -> Targets:
+    """Targets of a function f(estimate, reward, next_estimate, discount), as numbers, without a bootstrap.
+
+    Parameters
+    ----------
+    target : function, as in ``pretrain``
+    estimate, reward : (..., n) arrays
+    batches : BatchStatistics with visits (..., n) and transitions (..., n, n)
+    discount : float, gamma
+
+    Returns
+    -------
+    Targets
+    """
+    transitions = batches.transitions
+    # Targets (..., n, n) of the steps from each state to each state.
+    try:
+        made = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
+    except TypeError as error:
+        raise ValueError(
+            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount),"
+            " or give the name of a registered algorithm."
+        ) from error
+    try:
+        fits = np.broadcast_shapes(made.shape, transitions.shape) == transitions.shape
+    except ValueError:
+        fits = False
+    if made.dtype.kind not in "iuf" or not fits:
+        raise ValueError(
+            f"target returned an array of shape {made.shape} and type {made.dtype}; return real numbers that broadcast"
+            f" to {transitions.shape}."
+        )
+    sums = (transitions * made).sum(axis=-1)
+    return Targets(batches.visits.astype(np.float64), sums, np.zeros(transitions.shape))
 
 
 @dataclass(frozen=True)
@@ -153,8 +191,7 @@ def register_algorithm(
 
     def register(function: Callable) -> Callable:
         known = ALGORITHMS[name].arrays if name in ALGORITHMS else function
-        if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
-            raise ValueError(f"there is an algorithm {name!r} already, in {known.__module__}; choose another name.")
+        refuse_other("an algorithm", name, known, function)
         ALGORITHMS[name] = Algorithm(name, label or name, function, returns, paths)
         return function
 

@@ -24,14 +24,17 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.algorithms import Targets
-from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, validate
-from ictd.pretraining import Target, own_targets, progress_bar, report_divergence
+from ictd.algorithms import Targets, own_targets
+from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, abbreviated, first_line, validate
+from ictd.pretraining import Target, progress_bar, report_divergence
 from ictd.rng import generator
 from ictd.sampling import BatchStatistics
-from ictd.storage import user_path
+from ictd.storage import replacing, user_path
 from ictd.torch_twin import Adam, torch
 from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts, training_blocks
+
+# Number of tasks whose values are computed at once.
+AT_ONCE = 50
 
 
 class GramAttention(torch.nn.Module):
@@ -218,11 +221,12 @@ def pretrain_attention(
     """
     seeds = np.atleast_1d(seeds).tolist()
     several = isinstance(module, list)
+    seeds_axis = several or not columns
     if several and len(module) != len(seeds):
         raise ValueError(
             f"module is a list of {len(module)}, and there are {len(seeds)} seeds; give one for each seed."
         )
-    if columns and not several and len(seeds) > 1:
+    if not seeds_axis and len(seeds) > 1:
         raise ValueError(f"seeds are {len(seeds)}, and a module on columns has one; give a list of modules.")
     trained = SideBySide(module) if several else module
     if several and _share(module):
@@ -232,17 +236,15 @@ def pretrain_attention(
     settings = prompts or EnumeratedPrompts(), target, discount, updates
     draws = [training_blocks(tasks, *settings, seed, batch_size, rollout_steps, tasks_per_update) for seed in seeds]
     diverged_at = np.zeros(len(seeds), int)
-    given_to = _columns if columns else _gram_matrices
     with progress_bar(updates * len(seeds), progress) as bar, one_thread():
-        for update, (given, reward, batch) in enumerate(
-            _updates(draws, given_to, discount, tasks_per_update, parameters[0]), 1
-        ):
-            if columns and not several:
-                given = [argument[0] for argument in given]
-            estimates = _estimates(
-                trained, given, columns, reward.shape[1:] if columns and not several else reward.shape
-            )
-            estimates = estimates.reshape(reward.shape)
+        drawn = _updates(draws, discount, tasks_per_update, columns, seeds_axis, parameters[0])
+        for update, (given, reward, batch) in enumerate(drawn, 1):
+            estimates = _called(trained, given, columns).reshape(reward.shape)
+            if not estimates.is_floating_point() or not estimates.requires_grad:
+                raise ValueError(
+                    f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that"
+                    " torch computes from the trained parameters."
+                )
             numbers = estimates.detach().cpu().double().numpy()
             with np.errstate(all="ignore"):  # Trials may diverge.
                 made = own_targets(target, numbers, reward, batch, discount) if callable(target) else batch
@@ -293,7 +295,7 @@ class SideBySide(torch.nn.Module):
         try:
             parameters, self.buffers_ = torch.func.stack_module_state(modules)
         except (AttributeError, RuntimeError, ValueError) as error:
-            problem = f"{error}".partition("\n")[0].rstrip(".")
+            problem = first_line(error)
             raise ValueError(f"the modules of the list cannot be computed at once: {problem}.") from error
         self.names = [*parameters]
         frozen = [parameter.detach() for parameter in parameters.values()]
@@ -318,28 +320,21 @@ class SideBySide(torch.nn.Module):
                 own.copy_(stacked[i])
 
 
-def module_values(
-    module: torch.nn.Module | list, block: Block, discount: float, columns: bool, at_once: int = 50
-) -> np.ndarray:
-    """Estimates (N, n), or (S, N, n) of several modules, for the tasks of a block, a number of them at once.
+def module_values(module: torch.nn.Module | list, block: Block, discount: float, columns: bool) -> np.ndarray:
+    """Estimates (N, n), or (S, N, n) of several modules, for the tasks of a block.
 
     The modules are as in ``pretrain_attention``.
     """
     several = isinstance(module, list)
     run = SideBySide(module) if several else module
-    like = next(run.parameters())
-    slices = [slice(first, first + at_once) for first in range(0, len(block.tasks), at_once)]
-    make = _columns if columns else _gram_matrices
+    like = next(run.parameters(), torch.empty(0, dtype=torch.float64))  # Without parameters, estimates are of float64.
     found = []
     with one_thread(), torch.no_grad():
-        for given in make([block], slices, discount):
-            tensors = [torch.tensor(array) for array in given]
-            own = [tensor.to(like if tensor.is_floating_point() else like.device) for tensor in tensors]
+        slices = _slices(len(block.tasks), AT_ONCE)
+        for given in _arguments([block], slices, discount, columns, several or not columns, like):
             if several:
-                own = [tensor.expand(len(module), *tensor.shape[1:]) for tensor in own]
-            elif columns:
-                own = [tensor[0] for tensor in own]
-            found.append(run(*own).cpu().double().numpy())
+                given = [tensor.expand(len(module), *tensor.shape[1:]) for tensor in given]
+            found.append(_called(run, given, columns).cpu().double().numpy())
     return np.concatenate(found, axis=-2)
 
 
@@ -350,11 +345,25 @@ def save_module(module: torch.nn.Module | list, path: str | Path, **settings) ->
     ----------
     module : torch.nn.Module, or a list of them
     path : str or Path
-    **settings : numbers and texts, the arguments of the module's class, which ``load_module`` gives to it
+    **settings : numbers, texts and lists, the arguments of the module's class, which ``load_module`` gives to it
+
+    Raises
+    ------
+    ValueError
+        If there are other settings, or the file cannot be written.
     """
     several = isinstance(module, list)
     states = [one.state_dict() for one in (module if several else [module])]
-    torch.save({"settings": settings, "several": several, "states": states}, user_path(path))
+    try:
+        with replacing(user_path(path)) as temporary:
+            torch.save({"settings": settings, "several": several, "states": states}, temporary)
+            torch.load(temporary, weights_only=True)  # It reads no other settings.
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"settings are {abbreviated(settings)}; give numbers, texts and lists of them, such as by array.tolist()."
+        ) from error
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror}; give the name of another file.") from None
 
 
 def load_module(path: str | Path, make: Callable) -> torch.nn.Module | list[torch.nn.Module]:
@@ -379,8 +388,8 @@ def load_module(path: str | Path, make: Callable) -> torch.nn.Module | list[torc
         modules = [make(**saved["settings"]) for _ in saved["states"]]
         for module, state in zip(modules, saved["states"], strict=True):
             module.load_state_dict(state)
-    except (OSError, RuntimeError, TypeError, KeyError, pickle.UnpicklingError) as error:
-        problem = f"{error}".partition("\n")[0].rstrip(".")
+    except (OSError, EOFError, RuntimeError, TypeError, LookupError, pickle.UnpicklingError) as error:
+        problem = abbreviated(error).rstrip(".") or type(error).__name__
         raise ValueError(f"{path} cannot be loaded: {problem}; give a file and a class as in save_module.") from error
     return modules if saved["several"] else modules[0]
 
@@ -397,27 +406,46 @@ def _trained_parameters(module: torch.nn.Module, seeds: int) -> list[torch.Tenso
 
 
 def _updates(
-    draws: list[Iterator[Block]], prompts_of: Callable, discount: float, tasks_per_update: int, like: torch.Tensor
-) -> Iterator[tuple[tuple[torch.Tensor, ...], np.ndarray, Targets | BatchStatistics]]:
+    draws: list[Iterator[Block]],
+    discount: float,
+    tasks_per_update: int,
+    columns: bool,
+    seeds_axis: bool,
+    like: torch.Tensor,
+) -> Iterator[tuple[list[torch.Tensor], np.ndarray, Targets | BatchStatistics]]:
     """Arguments of the module, rewards (S, K, n) and targets of each update, with axes of S seeds and K tasks.
 
     For targets that are a function of the estimates, the batches take the place of the targets.  ``draws`` has the
-    blocks of each seed, ``prompts_of`` makes the arguments, and ``like`` has their type.
+    blocks of each seed; the other parameters are those of ``_arguments``.
     """
     for blocks in zip(*draws, strict=True):
         reward = np.stack([block.tasks.reward for block in blocks])  # (S, N, n)
         parts = [block.targets or block.batches for block in blocks]
         arrays = [name for name, field in vars(parts[0]).items() if field is not None and name != "paths"]
         fields = {name: np.stack([getattr(part, name) for part in parts]) for name in arrays}
-        slices = [slice(first, first + tasks_per_update) for first in range(0, reward.shape[1], tasks_per_update)]
-        for some, given in zip(slices, prompts_of(blocks, slices, discount), strict=True):
-            tensors = (torch.tensor(array) for array in given)
-            own = slice(None), some
-            yield (
-                tuple(tensor.to(like if tensor.is_floating_point() else like.device) for tensor in tensors),
-                reward[own],
-                type(parts[0]).unchecked(**{name: array[own] for name, array in fields.items()}),
-            )
+        slices = _slices(reward.shape[1], tasks_per_update)
+        arguments = _arguments(blocks, slices, discount, columns, seeds_axis, like)
+        for some, given in zip(slices, arguments, strict=True):
+            own = {name: array[:, some] for name, array in fields.items()}
+            yield given, reward[:, some], type(parts[0]).unchecked(**own)
+
+
+def _slices(tasks: int, size: int) -> list[slice]:
+    """Slices of a number of tasks, with ``size`` tasks in each."""
+    return [slice(first, first + size) for first in range(0, tasks, size)]
+
+
+def _arguments(
+    blocks: Sequence[Block], slices: list[slice], discount: float, columns: bool, seeds_axis: bool, like: torch.Tensor
+) -> Iterator[list[torch.Tensor]]:
+    """Arguments of a module for the tasks of each slice, in the type of ``like``.
+
+    They have an axis of the S blocks in front, which is left out of those of one block if ``seeds_axis`` is False.
+    """
+    make = _columns if columns else _gram_matrices
+    for given in make(blocks, slices, discount):
+        tensors = [torch.tensor(array if seeds_axis else array[0]) for array in given]
+        yield [tensor.to(like if tensor.is_floating_point() else like.device) for tensor in tensors]
 
 
 def _gram_matrices(
@@ -434,31 +462,25 @@ def _columns(blocks: Sequence[Block], slices: list[slice], discount: float) -> I
     """Columns (S, K, m, D), queries (S, K, n, d), and padding (S, K, m) if there is any, of the tasks of each slice."""
     for some in slices:
         drawn = [block.columns(some, discount) for block in blocks]
-        longest = max(padding.shape[1] for _, padding in drawn)
-        missing = [longest - padding.shape[1] for _, padding in drawn]
-        columns = np.stack(
-            [np.pad(own.mT, [(0, 0), (0, more), (0, 0)]) for (own, _), more in zip(drawn, missing, strict=True)]
-        )
-        padding = np.stack(
-            [
-                np.pad(own, [(0, 0), (0, more)], constant_values=True)
-                for (_, own), more in zip(drawn, missing, strict=True)
-            ]
-        )
+        tasks, height, _ = drawn[0][0].shape
+        shape = len(blocks), tasks, max(ended.shape[1] for _, ended in drawn)
+        columns, padding = np.zeros((*shape, height)), np.ones(shape, bool)
+        for i, (own, ended) in enumerate(drawn):
+            steps = ended.shape[1]
+            columns[i, :, :steps], padding[i, :, :steps] = own.mT, ended
         queries = np.stack([block.queries[some] for block in blocks])
         yield columns, queries, *([padding] if padding.any() else [])
 
 
-def _estimates(
-    module: torch.nn.Module, given: Sequence[torch.Tensor], columns: bool, shape: tuple[int, ...]
-) -> torch.Tensor:
-    """Call a module, and check what it returns."""
+def _called(module: torch.nn.Module, given: list[torch.Tensor], columns: bool) -> torch.Tensor:
+    """Call a module, and check the shape of what it returns."""
+    shape = tuple(given[1].shape[:-1])  # That of the queries.
     names = ("columns", "queries", "padding") if columns else ("G", "queries")
     shapes = " and ".join(f"{name} {tuple(argument.shape)}" for name, argument in zip(names, given, strict=False))
     try:
         estimates = module(*given)
     except (RuntimeError, TypeError, IndexError, AssertionError) as error:
-        problem = f"{error}".partition("\n")[0].rstrip(".") or type(error).__name__
+        problem = first_line(error)
         dtype = given[0].dtype
         remedy = f"; give all its tensors this type, such as by module.to({dtype})" if "type" in problem else ""
         remedy += "; a module on whole columns needs columns=True" if "G" in names else ""
@@ -466,11 +488,6 @@ def _estimates(
     if not isinstance(estimates, torch.Tensor) or estimates.shape != shape:
         found = tuple(estimates.shape) if isinstance(estimates, torch.Tensor) else type(estimates).__name__
         raise ValueError(f"module returns {found} for {shapes}; return a tensor of shape {shape}.")
-    if not estimates.is_floating_point() or not estimates.requires_grad:
-        raise ValueError(
-            f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that torch"
-            " computes from the trained parameters."
-        )
     return estimates
 
 

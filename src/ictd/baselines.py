@@ -413,6 +413,11 @@ def tuned_baselines() -> list[str]:
     return [name for name, one in BASELINES.items() if one.tuned]
 
 
+def best_factors(factors: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """The one of K factors with the least score, from scores (baselines, K), by the names of ``tuned_baselines``."""
+    return dict(zip(tuned_baselines(), factors[scores.argmin(axis=1)].tolist(), strict=True))
+
+
 def compared_baselines() -> list[str]:
     """Names of the baselines that tables of errors show."""
     return [name for name, one in BASELINES.items() if not one.check]

@@ -387,6 +387,17 @@ def abbreviated(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:70]} ... {text[-20:]}"
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's message without a full stop, or the error's type if there is no message."""
+    return str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def refuse_other(kind: str, name: str, known: Callable, function: Callable) -> None:
+    """Raise a ValueError if a name is to be that of another function; a module may be loaded again."""
+    if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
+        raise ValueError(f"there is {kind} {name!r} already, in {known.__module__}; choose another name.")
+
+
 def _as_array(name: str, value: object, shape: str, sizes: dict, kinds: str) -> np.ndarray:
     """Convert a value to an array, and check its shape and the kind of its type.
 

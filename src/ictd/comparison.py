@@ -11,6 +11,7 @@ from ictd.baselines import BASELINES, Given, constant_estimate
 from ictd.checks import Count, Discount, Flag, abbreviated, integer, validate
 from ictd.context import Context
 from ictd.mrp import Tasks, msve, value_function
+from ictd.prompt import state_features
 from ictd.rng import generator
 from ictd.statistics import log_spaced, mean_score, standard_error
 from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts
@@ -124,7 +125,7 @@ def evaluate(
         block = Block(new, None, None, steps)
         one_hot = replace(block, tasks=Tasks.unchecked(**vars(new) | {"features": None})).contexts
         value = value_function(new.transition, new.reward, discount)
-        phi = np.eye(tasks.states) if new.features is None else new.features
+        phi = state_features(new.states, new.features)
         return block, one_hot, phi, partial(msve, new.stationary, value)
 
     _, steps, phi, errors = drawn("tuning")

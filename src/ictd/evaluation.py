@@ -16,6 +16,7 @@ from ictd.prompt import ENUMERATED, enumerated_columns, sampled_columns
 from ictd.rng import generator
 from ictd.sampling import sample_paths, transition_counts
 from ictd.statistics import mean_score
+from ictd.storage import joined_arrays
 from ictd.transformer import Weights, estimates
 
 
@@ -91,11 +92,7 @@ def draw_unseen_tasks(
 
 def joined(parts: list[UnseenTasks]) -> UnseenTasks:
     """Join sets of k unseen tasks each, of the same n and M, to one set of all their tasks, in the same order."""
-    tasks = Tasks.unchecked(
-        transition=np.concatenate([part.tasks.transition for part in parts]),
-        reward=np.concatenate([part.tasks.reward for part in parts]),
-        stationary=np.concatenate([part.tasks.stationary for part in parts]),
-    )
+    tasks = Tasks.unchecked(**joined_arrays([vars(part.tasks) for part in parts]))
     value = np.concatenate([part.value for part in parts])
     paths = np.concatenate([part.paths for part in parts])
     return UnseenTasks(tasks, value, paths, parts[0].discount)

@@ -35,6 +35,7 @@ from ictd.checks import (
     optional,
     probabilities,
     refuse,
+    refuse_other,
     row_sums,
     validate,
     validate_fields,
@@ -231,7 +232,6 @@ def _refuse_endless(transition: np.ndarray) -> None:
 @validate
 def stationary_distribution(
     transition: Annotated[ArrayLike, probabilities("..., n, n", may_end=True)],
-    name: str = "transition",
     episodic: Flag = False,
     start: Annotated[ArrayLike, probabilities("*, n")] | None = None,
 ) -> np.ndarray:
@@ -246,7 +246,6 @@ def stationary_distribution(
     Parameters
     ----------
     transition : (..., n, n) array, row-stochastic
-    name : str, what a message calls the array
     episodic : bool
         Whether rows may sum to less than one.  The rest is the probability that the episode ends.  A rest below 10^-9,
         or 2.5 10^-7 in float32, counts as rounding.  A rest of at most 0.001 gives a warning.  Rows in float16 are
@@ -276,7 +275,7 @@ def stationary_distribution(
         transition = restarting(transition, np.full(states, 1 / states) if start is None else start)
     elif start is not None:
         raise ValueError("start is the distribution of the first states of episodes; give episodic=True, too.")
-    return stationary_rows(transition, name)
+    return stationary_rows(transition, "transition")
 
 
 @validate
@@ -539,8 +538,7 @@ def register_environment(name: str, reads: Iterable[str] = ()) -> Callable[[Envi
 
     def register(function: Environment) -> Environment:
         known = ENVIRONMENTS.setdefault(name, function)
-        if (known.__module__, known.__qualname__) != (function.__module__, function.__qualname__):
-            raise ValueError(f"there is an environment {name!r} already, in {known.__module__}; choose another name.")
+        refuse_other("an environment", name, known, function)
         ENVIRONMENTS[name] = function
         FILES_READ[name] = tuple(reads)
         return function

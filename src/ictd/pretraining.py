@@ -21,7 +21,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ictd.algorithms import ALGORITHMS, Targets
+from ictd.algorithms import ALGORITHMS, own_targets
 from ictd.checks import (
     ArrayLike,
     Count,
@@ -154,7 +154,7 @@ def pretrain_history(
         prompts = EnumeratedPrompts().columns(tasks, discount)
     run = make(start, depth, discount, learning_rate, scaled)
     targets = ALGORITHMS[algo].targets(tasks, batches, discount)
-    weights = _no_snapshots(len(stops), start.dimension)
+    weights = _no_weights(start.dimension, len(stops))
     estimates, done = _train_with_snapshots(run, (tasks.reward, targets, prompts, tasks.features), stops, weights)
     history = History(stops, weights, estimates)
     if done < len(tasks):
@@ -294,7 +294,7 @@ def _final_weights(
         advance(len(block.tasks))
         if done < len(block.tasks):
             report_divergence(seed, seen + done + 1)
-            return _no_snapshots(1, engine.dimension)[0]
+            return _no_weights(engine.dimension)
         seen += done
     return engine.weights()
 
@@ -302,42 +302,6 @@ def _final_weights(
 def report_divergence(seed: int, update: int) -> None:
     """Log that estimates or parameters of a seed are not finite at an update, which has a number from 1."""
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
-
-
-def own_targets(target: Callable, estimate: np.ndarray, reward: np.ndarray, batches: BatchStatistics, discount: float):
-    """Targets of a function f(estimate, reward, next_estimate, discount), as numbers, without a bootstrap.
-
-    Parameters
-    ----------
-    target : function, as in ``pretrain``
-    estimate, reward : (..., n) arrays
-    batches : BatchStatistics with visits (..., n) and transitions (..., n, n)
-    discount : float, gamma
-
-    Returns
-    -------
-    Targets
-    """
-    transitions = batches.transitions
-    # Targets (..., n, n) of the steps from each state to each state.
-    try:
-        made = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
-    except TypeError as error:
-        raise ValueError(
-            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount),"
-            " or give the name of a registered algorithm."
-        ) from error
-    try:
-        fits = np.broadcast_shapes(made.shape, transitions.shape) == transitions.shape
-    except ValueError:
-        fits = False
-    if made.dtype.kind not in "iuf" or not fits:
-        raise ValueError(
-            f"target returned an array of shape {made.shape} and type {made.dtype}; return real numbers that broadcast"
-            f" to {transitions.shape}."
-        )
-    sums = (transitions * made).sum(axis=-1)
-    return Targets(batches.visits.astype(np.float64), sums, np.zeros(transitions.shape))
 
 
 def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
@@ -378,10 +342,7 @@ def pretrain_runs(engines: list, draw: Callable[[int, list[int]], list[tuple]], 
             if done < size:
                 logger.warning("diverged at task %d", first + done + 1)
                 running = [other for other in running if other != run]
-    return [
-        engine.weights() if run in running else _no_snapshots(1, engine.dimension)[0]
-        for run, engine in enumerate(engines)
-    ]
+    return [engine.weights() if run in running else _no_weights(engine.dimension) for run, engine in enumerate(engines)]
 
 
 def train_until_divergence(engine, *block) -> tuple[np.ndarray, int]:
@@ -427,10 +388,10 @@ def _train_with_snapshots(engine, block: tuple, seen: np.ndarray, weights: Weigh
     return estimates, start
 
 
-def _no_snapshots(number: int, dimension: int) -> Weights:
-    """A number of snapshots of weights that are NaN."""
+def _no_weights(dimension: int, *lead: int) -> Weights:
+    """Weights that are NaN, with leading axes."""
     width = 2 * dimension
-    return Weights(np.full((number, width), np.nan), np.full((number, width, width), np.nan))
+    return Weights(np.full((*lead, width), np.nan), np.full((*lead, width, width), np.nan))
 
 
 def _ascending(counts, tasks: int) -> np.ndarray:

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.checks import first_line
+
 
 def user_path(path: str | Path) -> Path:
     """Path of a user, in which a first part ~ or ~name stands for a home folder.
@@ -65,7 +67,7 @@ def reading(path: Path) -> Iterator[None]:
     except (PermissionError, MemoryError, Unusable):
         raise
     except Exception as error:
-        problem = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        problem = first_line(error)
         remedy = f"make it anew: rm {shlex.quote(str(path))}, then run snakemake as before"
         raise Unusable(f"{path} cannot be used: {problem}; {remedy}.") from None
 
@@ -98,8 +100,7 @@ def load_named(path: Path, *names: str) -> dict[str, np.ndarray]:
 
 def join_arrays(paths: list[Path], *names: str) -> list[np.ndarray]:
     """Read named arrays from several files, and concatenate each along its leading axis."""
-    parts = [load_arrays(path, *names) for path in paths]
-    return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    return [*joined_arrays([load_named(path, *names) for path in paths]).values()]
 
 
 def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
@@ -125,6 +126,11 @@ def stacked(parts: Iterable, size: int) -> dict[str, np.ndarray]:
         for name, array in (part if isinstance(part, dict) else vars(part)).items():
             arrays.setdefault(name, np.empty((size, *array.shape), array.dtype))[i] = array
     return arrays
+
+
+def joined_arrays(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Concatenate the arrays of several parts, which have the same names, along the leading axis."""
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def save_text(path: Path, text: str) -> None:

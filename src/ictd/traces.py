@@ -31,7 +31,7 @@ from ictd.checks import (
     validate,
 )
 from ictd.context import Context, NextStates, Terminals, continuation, without_ends
-from ictd.prompt import checked_states, features_of
+from ictd.prompt import checked_states, features_of, state_features
 
 # Steps whose features are in memory at once.
 BLOCK = 256
@@ -157,7 +157,7 @@ def lstd_lambda(
     if (steps.discounts > LARGEST_DISCOUNT).any():
         given = steps.states, rewards, steps.next_states, steps.n, features, steps.discounts
         Context._of_steps(*given).refuse_endless(1.0)
-    features = np.eye(steps.n) if features is None else features
+    features = state_features(steps.n, features)
     lead = np.broadcast_shapes(rewards.shape[:-1], features.shape[:-2])
     contexts = np.indices(lead, sparse=True)
     # In sum_t z_t (phi_t - gamma_{t+1} phi_{t+1})', both parts are sum_s y(s) phi(s)' with sums y(s) of traces.

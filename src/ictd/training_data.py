@@ -15,7 +15,7 @@ from ictd.algorithms import ALGORITHMS, Targets
 from ictd.checks import Count, Discount, abbreviated, instance, validate, validate_fields, validated
 from ictd.context import Context
 from ictd.mrp import TaskArrays, TaskDistribution, Tasks
-from ictd.prompt import columns_of, enumerated_columns, features_of
+from ictd.prompt import columns_of, enumerated_columns, features_of, state_features
 from ictd.rng import generator
 from ictd.sampling import (
     BatchStatistics,
@@ -100,13 +100,13 @@ class SampledPrompts:
         """Draw a context of each of N tasks."""
         return self.steps(tasks, rng).contexts(tasks)
 
-    def steps(self, tasks: Tasks, rng: np.random.Generator) -> "Steps":
+    def steps(self, tasks: Tasks, rng: np.random.Generator) -> "SampledSteps":
         """Draw the steps of a context of each of N tasks."""
-        return Steps.drawn(tasks, rng.integers(self.shortest, self.longest, len(tasks), endpoint=True), rng)
+        return SampledSteps.drawn(tasks, rng.integers(self.shortest, self.longest, len(tasks), endpoint=True), rng)
 
 
 @dataclass(frozen=True)
-class Steps(TaskArrays):
+class SampledSteps(TaskArrays):
     """Steps of N tasks, of which the context of task i has the first ``lengths[i]``.
 
     Parameters
@@ -162,7 +162,7 @@ def sample_contexts(tasks: Tasks, lengths: np.ndarray, rng: np.random.Generator)
     -------
     Context of (N, d)
     """
-    return Steps.drawn(tasks, lengths, rng).contexts(tasks)
+    return SampledSteps.drawn(tasks, lengths, rng).contexts(tasks)
 
 
 @dataclass(frozen=True)
@@ -174,19 +174,19 @@ class Block:
     tasks : Tasks, N of them
     batches : BatchStatistics of N tasks
     targets : Targets of N tasks, or None for targets that are a function of the estimates
-    steps : Steps of N sampled contexts, or None for enumerated ones
+    steps : SampledSteps of N contexts, or None for enumerated ones
     """
 
     tasks: Tasks
     batches: BatchStatistics
     targets: Targets | None
-    steps: Steps | None
+    steps: SampledSteps | None
 
     @property
     def queries(self) -> np.ndarray:
         """Features (N, n, d) of all states, the query states."""
-        features, identity = self.tasks.features, np.eye(self.tasks.states)
-        return np.broadcast_to(identity, (len(self.tasks), *identity.shape)) if features is None else features
+        features = state_features(self.tasks.states, self.tasks.features)
+        return np.broadcast_to(features, (len(self.tasks), *features.shape[-2:]))
 
     @property
     def contexts(self) -> Context:
@@ -200,7 +200,7 @@ class Block:
         return self.contexts.gram_matrix(discount)
 
     def columns(self, some: slice, discount: float) -> tuple[np.ndarray, np.ndarray]:
-        """Columns (K, 2d+1, m) of the contexts of some tasks, and padding (K, m), as ``Steps.columns``."""
+        """Columns (K, 2d+1, m) of the contexts of some tasks, and padding (K, m), as ``SampledSteps.columns``."""
         tasks = self.tasks[some]
         if self.steps is not None:
             return self.steps[some].columns(tasks, discount)

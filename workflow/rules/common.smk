@@ -46,11 +46,13 @@ from ictd.pipeline.grid import cells, evaluation_envs, main_setting, seed_ranges
 from ictd.pipeline.rules import Steps, use_own_python
 
 use_own_python()
+# An error in the configuration ends Snakemake with a sentence, without a traceback.
 with ending_in_a_sentence():
     # Snakemake has loaded these files, without a word on a key that is there twice.
     for file in workflow.configfiles:
         load_yaml(Path(file))
     config = load_config(config, ROOT)
+    # The project's settings without --config and --configfile; pages say where those of a run differ.
     OWN_SETTINGS = load_config({"results": config["results"]}, ROOT)
 STUDIES = study_names(ROOT)
 # The settings on which results depend. Results on the paper do not depend on the settings of studies.
@@ -63,6 +65,7 @@ ENVS = (ROOT / "envs").resolve()
 CELL = "{algo}-{env}-{states}-{depth}"
 CELLS = cells(config)
 MAIN = main_setting(config)
+# Cells without their algorithm, and what tasks are sampled for.
 GRID_SETTINGS = sorted({cell.setting for cell in CELLS})
 SIMULATIONS = [f"{env}-{states}" for env, states in sorted({(cell.env, cell.states) for cell in CELLS})]
 try:
@@ -72,8 +75,10 @@ except WorkflowError:  # Remote executors have no number of cores.
 # Keep the seed ranges of finished files, so that a job on another machine computes the same ranges.
 FINISHED = [*RESULTS.glob("tasks/*/*.npz"), *RESULTS.glob("runs/*/*.npz")]
 SEED_RANGES = seed_ranges(config["seeds_per_job"], config["seeds"], len(GRID_SETTINGS), CORES, FINISHED)
+# A step is a Python module that a job runs, such as ictd.steps.pretrain.
 STEPS = Steps(config, SOURCE, workflow)
 with ending_in_a_sentence():
+    # Snakemake compares the times of files.
     STEPS.check_times()
 
 
@@ -110,7 +115,7 @@ def memory(wildcards, attempt):
     return 2000 * attempt
 
 
-# In paths of rules, `<results>` is the folder of results; each rule gives its own `<job>`.
+# Snakemake puts these in place of names in angle brackets in the paths of rules; each rule gives its own `<job>`.
 pathvars:
     results=str(RESULTS),
     logs=str(RESULTS / "logs"),
@@ -120,7 +125,7 @@ pathvars:
 wildcard_constraints:
     algo=r"[a-z]\w*",
     env=r"\w+",
-    place=r"\w+",
+    evaluation_env=r"\w+",
     states=r"\d+",
     depth=r"\d+",
     seed=r"\d+",

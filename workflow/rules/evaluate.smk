@@ -1,10 +1,10 @@
-# Evaluation on unseen tasks, baselines on the same tasks, and the result tables.
+# Evaluation on unseen tasks, baselines on the same tasks, the result tables, and a check of some runs.
 BASELINES = [f"{n}-{depth}" for n, depth in sorted({(cell.states, cell.depth) for cell in CELLS})]
 TABLES = "msve baselines step_sizes weights mean_weights mean_entries agreement learning truncation".split()
 UNSEEN_TABLES = "unseen_msve unseen_baselines over_tasks layers".split()
 # The environment of the unseen tasks that decide claims, and further ones, which have tables of their own.
 EVALUATED_ON, *ELSEWHERE = evaluation_envs(config)
-ELSEWHERE_TABLES = expand("elsewhere/{place}/{table}.csv", place=ELSEWHERE, table=UNSEEN_TABLES)
+ELSEWHERE_TABLES = expand("elsewhere/{env}/{table}.csv", env=ELSEWHERE, table=UNSEEN_TABLES)
 
 
 # One job evaluates all cells, because cells with the same number of states share the unseen tasks.
@@ -43,35 +43,33 @@ use rule step as unseen with:
     priority: 1
 
 
-# The same on the further environments.
+# The same on the further environments; the wildcard gives the step its parameter `evaluation_env`.
 use rule baselines as baselines_elsewhere with:
     input:
-        options=step(
-            "ictd.steps.baselines",
-            config["evaluation"],
-            evaluation_env=lambda wildcards: wildcards.place,
-        ),
+        options=step("ictd.steps.baselines", config["evaluation"]),
     output:
         outputs=expand(
-            "<results>/elsewhere/{place}/baselines/{setting}.npz", setting=BASELINES, allow_missing=True
+            "<results>/elsewhere/{evaluation_env}/baselines/{setting}.npz",
+            setting=BASELINES,
+            allow_missing=True,
         ),
     pathvars:
-        job="baselines/{place}",
+        job="baselines/{evaluation_env}",
 
 
 use rule unseen as unseen_elsewhere with:
     input:
         weights=expand("<results>/weights/{cell}.npz", cell=sorted(CELLS)),
         baselines=expand(
-            "<results>/elsewhere/{place}/baselines/{setting}.npz", setting=BASELINES, allow_missing=True
+            "<results>/elsewhere/{evaluation_env}/baselines/{setting}.npz",
+            setting=BASELINES,
+            allow_missing=True,
         ),
-        options=step(
-            "ictd.steps.unseen", config["evaluation"], evaluation_env=lambda wildcards: wildcards.place
-        ),
+        options=step("ictd.steps.unseen", config["evaluation"]),
     output:
-        expand("<results>/elsewhere/{place}/{table}.csv", table=UNSEEN_TABLES, allow_missing=True),
+        expand("<results>/elsewhere/{evaluation_env}/{table}.csv", table=UNSEEN_TABLES, allow_missing=True),
     pathvars:
-        job="unseen/{place}",
+        job="unseen/{evaluation_env}",
 
 
 use rule step as metrics with:
@@ -86,3 +84,30 @@ use rule step as metrics with:
         job="metrics",
     priority: 1
     localrule: True
+
+
+# The audit trains each cell on its first tasks with the other engine, and evaluates one run on whole prompts. It is a
+# single job, because importing torch takes longer than training a cell on these tasks.
+use rule step as audit with:
+    input:
+        task_sets=expand(f"<results>/tasks/{{simulation}}/{SEED_RANGES[0]}.npz", simulation=SIMULATIONS),
+        returns=expand(
+            f"<results>/returns/{{simulation}}/{SEED_RANGES[0]}.npz",
+            simulation=SIMULATIONS if any(ALGORITHMS[algo].returns for algo in config["algos"]) else [],
+        ),
+        trained=[f"<results>/runs/{cell}/{SEED_RANGES[0]}.npz" for cell in sorted(CELLS)],
+        options=step(
+            "ictd.steps.audit",
+            config["audit"],
+            evaluation_env=EVALUATED_ON,
+            unseen_tasks=config["evaluation"]["tasks"],
+            context_lengths=config["evaluation"]["context_lengths"],
+        ),
+    output:
+        "<results>/metrics/audit.csv",
+    pathvars:
+        job="audit",
+    # Before the tables: it takes several seconds, and would otherwise run alone at the end.
+    priority: 2
+    conda:
+        f"{ENVS}/pretrain.yaml"

@@ -1,4 +1,5 @@
-# The last job of a part, which is the paper's part or a study: its claims, numbers, tables, figures and page.
+# Functions for the last rule of a part, which is the paper's part (report.smk) or a study (studies/NAME/rules.smk): its
+# claims, numbers, tables, figures and page.
 
 
 def part_step(name, settings, folder, text, texts=(), documents=()):
@@ -13,6 +14,7 @@ def part_step(name, settings, folder, text, texts=(), documents=()):
         options_file=f"results/{name}",
         modules=(results, "ictd.report.page"),
         part=name,
+        results=results,
         settings=settings,
         other_settings=", ".join(differences({key: SETTINGS[key] for key in shown}, OWN_SETTINGS)),
         texts=[ROOT / text for text in texts],

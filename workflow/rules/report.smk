@@ -1,8 +1,8 @@
 # The paper's part: its results and report; and what shows the results of all parts.
 # Files that the manifest lists, relative to the folder of results; a folder stands for its files.
-RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv", "tables"]
-RESULT_FILES += expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
-RESULT_FILES += ELSEWHERE_TABLES + expand("theory/{table}.csv", table=THEORY_TABLES)
+TABLE_FILES = expand("metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"])
+TABLE_FILES += ELSEWHERE_TABLES + expand("theory/{table}.csv", table=THEORY_TABLES)
+RESULT_FILES = ["claims.json", "sentences.json", "theory/claims.json", "numbers.csv", "tables", *TABLE_FILES]
 RESULT_FILES += expand("{kind}/{cell}.npz", kind=["weights", "evaluation"], cell=sorted(CELLS))
 RESULT_FILES += expand("baselines/{setting}.npz", setting=BASELINES)
 REPORT_FILES = ["figures", "report.ipynb", "report.html", "explore.html"]
@@ -11,11 +11,7 @@ MANIFEST_FILES = [*RESULT_FILES, *REPORT_FILES]
 
 use rule step as results with:
     input:
-        files=[
-            *expand("<results>/metrics/{table}.csv", table=[*TABLES, *UNSEEN_TABLES, "audit"]),
-            *expand("<results>/theory/{table}.csv", table=THEORY_TABLES),
-            *expand("<results>/{table}", table=ELSEWHERE_TABLES),
-        ],
+        files=expand("<results>/{file}", file=TABLE_FILES),
         options=part_step(
             "paper",
             PAPER_SETTINGS,

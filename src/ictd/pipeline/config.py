@@ -19,7 +19,7 @@ from ictd.algorithms import ALGORITHMS
 from ictd.extras import missing_extra
 from ictd.mrp import ENVIRONMENTS, sample_tasks
 from ictd.pipeline.extensions import load_extensions
-from ictd.pipeline.grid import evaluation_envs
+from ictd.pipeline.grid import evaluation_envs, flat_settings
 
 try:
     import jsonschema
@@ -100,22 +100,16 @@ def merged(defaults, given):
     return defaults | given | common
 
 
-def differences(settings: dict, own: dict, section: str = "") -> list[str]:
+def differences(settings: dict, own: dict) -> list[str]:
     """Keys of the settings whose values differ from one's own; keys of mappings are joined by dots.
 
     Parameters
     ----------
     settings : dict
     own : dict, with the keys of ``settings``
-    section : str, what precedes the names of nested keys
     """
-    found = []
-    for key, value in settings.items():
-        if isinstance(value, dict) and isinstance(own.get(key), dict):
-            found += differences(value, own[key], f"{section}{key}.")
-        elif value != own.get(key):
-            found.append(section + key)
-    return found
+    known = flat_settings(own)
+    return [key for key, value in flat_settings(settings).items() if value != known.get(key)]
 
 
 class _Loader(yaml.SafeLoader):

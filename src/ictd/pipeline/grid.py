@@ -71,6 +71,17 @@ def cells(config: dict, vary: str | None = None) -> list[Cell]:
     return [Cell(algo, **setting) for setting in settings for algo in config["algos"]]
 
 
+def flat_settings(settings: dict, section: str = "") -> dict:
+    """Values of settings by their keys, joined by dots; a list is a text."""
+    found = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value:
+            found |= flat_settings(value, f"{section}{key}.")
+        else:
+            found[section + key] = str(value) if isinstance(value, list | dict) else value
+    return found
+
+
 def seed_ranges(wanted: int | str, seeds: int, cells: int, cores: int, files: Iterable[Path]) -> list[str]:
     """Divide the seeds into ranges "first-last", one for each job.
 

@@ -19,7 +19,7 @@ PACKAGES = {"ictd": PROJECT / "src", "studies": PROJECT}
 # Environment variable of a job with what its log tells about it, as JSON (``ictd.pipeline.rules``).
 JOB_VARIABLE = "ICTD_JOB"
 # Decorators of functions whose docstring is shown to readers.
-SHOWN = ("claim", "figure", "numbers", "table")
+WITH_CAPTIONS = ("claim", "figure", "numbers", "table")
 # Nodes of a syntax tree that may have a docstring.
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -62,14 +62,14 @@ def code_digest(module: str) -> str:
 def without_docstrings(path: Path) -> str:
     """The syntax tree of a Python file without docstrings, or the text of another file.
 
-    Docstrings of functions with a decorator of ``SHOWN`` stay.
+    Docstrings of functions with a decorator of ``WITH_CAPTIONS`` stay.
     """
     if path.suffix != ".py":
         return path.read_text(encoding="utf-8")
     tree = syntax_tree(path)
     for node in ast.walk(tree):
         decorators = [ast.unparse(decorator).partition("(")[0] for decorator in getattr(node, "decorator_list", [])]
-        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) and not set(decorators) & set(SHOWN):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node) and not set(decorators) & set(WITH_CAPTIONS):
             node.body = node.body[1:]
     return ast.dump(tree)
 

@@ -142,8 +142,8 @@ class Steps:
             chosen = [(of_rule | values)[key] for key in named] or configured["envs"]
             if "env_options" in values:
                 values["env_options"] = {env: values["env_options"].get(env, {}) for env in chosen}
-                if "env" in named and "env" in of_rule and len(place) == 1:
-                    place.append(of_rule["env"])
+                if len(place) == 1:
+                    place += [of_rule[key] for key in named if key in of_rule]
             # A step can also reach an environment or an algorithm whose name is a part of another value.
             text = json.dumps([of_rule, values])
             reached = [name for module, name in FILES if module in names and (name in chosen or name in text)]

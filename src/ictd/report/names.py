@@ -35,12 +35,9 @@ LOOKS = {
 }
 # Other algorithms: Okabe and Ito's sky blue, and the violet and brown that are farthest from all others.
 OTHERS = "#56B4E9", "#9600F0", "#964B2D"
-LOOKS |= {
-    name: Look(algorithm.label, algorithm.label, colour)
-    for (name, algorithm), colour in zip(
-        ((name, algorithm) for name, algorithm in ALGORITHMS.items() if name not in LOOKS), cycle(OTHERS)
-    )
-}
+added = [name for name in ALGORITHMS if name not in LOOKS]
+for name, colour in zip(added, cycle(OTHERS)):
+    LOOKS[name] = Look(ALGORITHMS[name].label, ALGORITHMS[name].label, colour)
 # Words for names of the code.
 WORDS = {name: look.words for name, look in LOOKS.items()} | {
     "batch_td": "batch TD", "constant_tuned": "one constant, tuned", "lstd_pseudo_steps": "LSTD, tuned pseudo-steps",

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pandas as pd
 
@@ -10,7 +11,7 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import Markup, fold
 from ictd.report.markdown import as_html
 from ictd.report.numbers import ABSENT, fill, quoted, reference_of
-from ictd.report.part import PAPER, results_module, shown_in
+from ictd.report.part import PAPER, shown_in
 from ictd.report.tables import load_tables
 from ictd.storage import load_json, load_text
 
@@ -24,15 +25,24 @@ class Page:
     Parameters
     ----------
     part : str, name of the study, or ``ictd.report.part.PAPER``
+    module : the part's module ``results``
     folder : str, the results of the part
     settings, texts : settings and texts of the part, which ``load`` reads
     text : str, a file in Markdown whose numbers, tables and figures become those of the results
     documents : list of str, pages of the documentation, which are shown at the end
     """
 
-    def __init__(self, part: str, folder: str, settings: dict, texts: list[str], text: str, documents: list[str]):
+    def __init__(
+        self,
+        part: str,
+        module: ModuleType,
+        folder: str,
+        settings: dict,
+        texts: list[str],
+        text: str,
+        documents: list[str],
+    ):
         self.folder, self.documents = Path(folder), documents
-        module = results_module(part)
         self.results = module.load(self.folder, settings, *map(Path, texts))
         self.claims = load_json(self.folder / "claims.json")
         prefix = "" if part == PAPER else f"{part}."

@@ -70,14 +70,12 @@ def numbers(make: Callable) -> Shown:
     return Shown("numbers", make)
 
 
-def results_module(part: str) -> ModuleType:
-    """The module ``results`` of a part, by the name of the study or ``PAPER``."""
-    if part == PAPER:
-        return import_module("ictd.report.paper.results")
+def imported(name: str) -> ModuleType:
+    """A module of the package or of a study, by its name."""
     if str(PROJECT) not in sys.path:
         # Last, because names in the project's folder may be those of other packages.
         sys.path.append(str(PROJECT))
-    return import_module(f"studies.{part}.results")
+    return import_module(name)
 
 
 def members(module: ModuleType, kind: type) -> list:

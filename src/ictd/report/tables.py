@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ictd.extras import missing_extra
+from ictd.pipeline.grid import flat_settings
 from ictd.storage import load_json, reading
 
 try:
@@ -46,7 +47,8 @@ def load_sweep(folders: Sequence[Path | str], table: str) -> pd.DataFrame:
     -------
     DataFrame
         The rows of all runs.  The columns of settings are named by their keys, joined by dots, such as
-        "readings.initial_gain"; a value that is a list or a mapping is a text.
+        "readings.initial_gain", with "settings." in front if the table has a column of this name.  A value that is a
+        list or a mapping is a text.
 
     Raises
     ------
@@ -56,19 +58,10 @@ def load_sweep(folders: Sequence[Path | str], table: str) -> pd.DataFrame:
     settings = [flat_settings(load_json(Path(folder, "manifest.json"))["settings"]) for folder in folders]
     keys = dict.fromkeys(key for each in settings for key in each)
     differing = [key for key in keys if any(each.get(key) != settings[0].get(key) for each in settings)]
-    parts = [
-        load_table(Path(folder, table)).assign(**{key: each.get(key) for key in differing})
-        for folder, each in zip(folders, settings, strict=True)
-    ]
+    parts = []
+    for folder, each in zip(folders, settings, strict=True):
+        part = load_table(Path(folder, table))
+        # The table's own columns stay, such as the number of states beside all numbers of the grid.
+        columns = {f"settings.{key}" if key in part else key: each.get(key) for key in differing}
+        parts.append(part.assign(**columns))
     return pd.concat(parts, ignore_index=True)
-
-
-def flat_settings(settings: dict, section: str = "") -> dict:
-    """Values of settings by their keys, joined by dots; a list is a text."""
-    found = {}
-    for key, value in settings.items():
-        if isinstance(value, dict) and value:
-            found |= flat_settings(value, f"{section}{key}.")
-        else:
-            found[section + key] = str(value) if isinstance(value, list | dict) else value
-    return found

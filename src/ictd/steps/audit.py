@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.algorithms import ALGORITHMS
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, weights_msve
 from ictd.mrp import Tasks
 from ictd.pipeline.grid import Cell
@@ -60,9 +59,7 @@ def main(
         tasks_seen, u, A = (array[0] for array in load_arrays(run_file, "tasks_seen", "u", "A"))
         snapshots = tasks_seen[tasks_seen <= tasks]
         number = snapshots[-1]
-        own = batches[:number]
-        if ALGORITHMS[cell.algo].paths:
-            own = with_paths(cell.env, seed, task_set[:number], own)
+        own = with_paths(cell.algo, cell.env, seed, task_set[:number], batches[:number])
         try:
             history = pretrain_history(
                 task_set[:number], own, cell.algo, cell.depth, discount, learning_rate,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Given, tuned_baselines
+from ictd.baselines import BASELINES, Given, best_factors, tuned_baselines
 from ictd.context import Context
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, factor_scores, joined
 from ictd.pipeline.grid import parse_name
@@ -61,8 +61,8 @@ def main(
                     for name in tuned_baselines()
                 ]
             )
-            factors = dict(zip(tuned_baselines(), candidates[tuning_msve.argmin(axis=1)].tolist(), strict=True))
-            errors = baseline_msve(BASELINES, unseen, contexts, replace(given, factors=factors))
+            tuned = replace(given, factors=best_factors(candidates, tuning_msve))
+            errors = baseline_msve(BASELINES, unseen, contexts, tuned)
             save_arrays(
                 output,
                 seeds=np.arange(seeds),

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.algorithms import ALGORITHMS
 from ictd.mrp import msve, value_function
 from ictd.pipeline.grid import Cell, log_spaced_integers
 from ictd.pretraining import Divergence, pretrain_history
@@ -44,8 +43,7 @@ def main(
     cell = Cell(algo, env, states, depth)
     runs = []
     for seed, task_set, batches in stored_runs(tasks, *returns):
-        if ALGORITHMS[algo].paths:
-            batches = with_paths(env, seed, task_set, batches)
+        batches = with_paths(algo, env, seed, task_set, batches)
         start = initial_weights(states, initial_gain, generator(seed, env, states, "weights"))
         tasks_seen = log_spaced_integers(len(task_set), snapshots)
         finite_snapshots = diverged / f"{cell}-seed-{seed}.npz"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.algorithms import ALGORITHMS
 from ictd.mrp import TaskDistribution, Tasks
 from ictd.pipeline.grid import seeds_of
 from ictd.sampling import BatchStatistics, sample_transitions, visits_of
-from ictd.storage import load_arrays, reading, save_arrays, stacked
+from ictd.storage import joined_arrays, load_arrays, reading, save_arrays, stacked
 from ictd.training_data import batch_streams, tasks_and_transitions
 
 
@@ -31,8 +32,7 @@ def main(env: str, states: int, seeds: str, tasks: int, batch_size: int, env_opt
 
 def arrays_of(blocks: Iterator[tuple[Tasks, np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
     """Arrays of all blocks of ``tasks_and_transitions``, by name, without the paths."""
-    parts = [vars(tasks) | {"transitions": transitions} for tasks, transitions, _ in blocks]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return joined_arrays([vars(tasks) | {"transitions": transitions} for tasks, transitions, _ in blocks])
 
 
 def stored_runs(tasks: Path, returns: Path | None = None) -> Iterator[tuple[int, Tasks, BatchStatistics]]:
@@ -69,8 +69,13 @@ def stored_runs(tasks: Path, returns: Path | None = None) -> Iterator[tuple[int,
         yield seed, task_set, batches
 
 
-def with_paths(env: str, seed: int, tasks: Tasks, batches: BatchStatistics) -> BatchStatistics:
-    """Batches with their paths, which are drawn again.  ValueError if they are not those that the transitions count."""
+def with_paths(algo: str, env: str, seed: int, tasks: Tasks, batches: BatchStatistics) -> BatchStatistics:
+    """Batches with their paths, if the algorithm needs them; paths are drawn again.
+
+    ValueError if they are not those that the transitions count.
+    """
+    if not ALGORITHMS[algo].paths:
+        return batches
     for_steps, _ = batch_streams(env, tasks.states, seed)
     transitions, paths = sample_transitions(tasks, int(batches.visits[0].sum()), for_steps)
     if not np.array_equal(transitions, batches.transitions):

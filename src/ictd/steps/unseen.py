@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Given, compared_baselines, tuned_baselines
+from ictd.baselines import BASELINES, Given, best_factors, compared_baselines
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, layer_measures
 from ictd.pipeline.grid import Cell, parse_name
@@ -44,7 +44,8 @@ def main(
     for path in weights:
         cell = Cell.parse(path.stem)
         cells.setdefault(cell.states, {})[cell] = path
-    factors = {parse_name(path.stem): best_factors(path) for path in baselines}
+    tuned = {parse_name(path.stem): load_arrays(path, "step_sizes", "tuning_msve") for path in baselines}
+    factors = {place: best_factors(*arrays) for place, arrays in tuned.items()}
     lengths = [ENUMERATED, *context_lengths]
     options = env_options[evaluation_env]
     tables = {"unseen_msve": [], "unseen_baselines": [], "over_tasks": [], "layers": []}
@@ -119,12 +120,6 @@ def errors_at(
             if place not in errors:
                 errors[place] = baseline_msve([name], data, [context], given)[name][0]
     return errors
-
-
-def best_factors(path: Path) -> dict[str, float]:
-    """The factor with the least error on the tuning tasks, by the name of the baseline."""
-    candidates, tuning_msve = load_arrays(path, "step_sizes", "tuning_msve")
-    return dict(zip(tuned_baselines(), candidates[tuning_msve.argmin(axis=1)].tolist(), strict=True))
 
 
 def over_tasks(msve: np.ndarray) -> dict[str, np.ndarray]:

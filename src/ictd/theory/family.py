@@ -24,8 +24,6 @@ from ictd.transformer import Weights, preconditioned_td, theta_td
 
 # Random weights of the family, the same weights with N [I, I] added, and the same weights with a random u.
 MEMBERS = ("inside", "beyond", "with_u")
-# Known algorithms whose weights are in the family.
-ALGORITHMS = ("theta_td", "residual_gradient", "deflated_td")
 
 
 def contraction(discount: float) -> float:
@@ -98,7 +96,7 @@ def algorithm_weights(tasks: Tasks, discount: float) -> dict[str, Weights]:
 
     Returns
     -------
-    dict of Weights by the names of ``ALGORITHMS``
+    dict of Weights: "theta_td", "residual_gradient" and "deflated_td"
         theta^TD has K = [I; 0].  The residual gradient (Baird 1995) has K = alpha [I; -I], so that B = I - alpha (I -
         gamma P) (I - gamma P').  Deflated TD has K = [I + gamma / ((1 - gamma) n) 11'; 0], so that B = gamma (P' -
         11' / n): the eigenvalue gamma of gamma P' becomes 0.  Its updates are those of arXiv 2407.10454 with rank

@@ -18,12 +18,18 @@ from functools import cached_property
 
 import numpy as np
 
-from ictd.mrp import Tasks, value_function
+from ictd.mrp import Tasks, sample_tasks, value_function
 from ictd.prompt import enumerated_columns
+from ictd.rng import generator
 from ictd.transformer import Weights
 
 # The algorithms of the theory: J is the norm of the expected update of multi-task TD, and J' that of multi-task MC.
 ALGOS = ("td", "mc")
+
+
+def theory_tasks(env: str, states: int, size: int, env_options: dict) -> Tasks:
+    """Draw the tasks of an environment and number of states on which all checks of the theory are made."""
+    return sample_tasks(env, states, size, generator(0, env, states, "theory"), **env_options[env])
 
 
 @dataclass(frozen=True)

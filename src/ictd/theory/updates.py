@@ -217,11 +217,6 @@ class GradientSweep:
     updates: dict[str, np.ndarray]
 
 
-def layers_of_norms(depth: int) -> list[int]:
-    """Layers up to ``depth`` for which norms of gradients are computed."""
-    return [layer for layer in range(depth + 1) if layer <= EVERY_LAYER_TO or layer % 10 == 0]
-
-
 def sweep_gradients(Z: Embeddings, groups: int = 1) -> GradientSweep:
     """Compute norms of the gradients and, with the errors of ``Embeddings.theta_td_errors``, the expected updates.
 
@@ -239,7 +234,7 @@ def sweep_gradients(Z: Embeddings, groups: int = 1) -> GradientSweep:
     tasks, _, algos, states = e.shape
     g_e = (e.reshape(tasks, -1, states) @ Z.g.mT).reshape(e.shape)  # sum_q e_q g^q
     width = 2 * states
-    layers = layers_of_norms(Z.depth)
+    layers = [layer for layer in range(Z.depth + 1) if layer <= EVERY_LAYER_TO or layer % 10 == 0]
     norms = []
     updates = np.empty((groups, Z.depth + 1, algos, width + width**2))
     middle = np.empty((tasks, states, AT_ONCE, algos, states))

@@ -11,23 +11,24 @@ from ictd.report.figures.weight_maps import weight_maps
 from ictd.report.part import figure
 
 
-def of_cells(draw, results, vary, *tables):
-    """Draw tables of the cells that vary "depths", "states" or "envs", or of the "main" setting; None without cells."""
-    panels = panels_of(cells(results.settings, vary), vary)
-    return draw(panels, *(results.metrics[name] for name in tables)) if panels else None
+def panels_in(results, vary):
+    """The cells that vary "depths", "states" or "envs", or those of the "main" setting, by the titles of panels."""
+    return panels_of(cells(results.settings, vary), vary)
 
 
 def msve_in(results, vary):
-    """The MSVE of these cells."""
-    panels = panels_of(cells(results.settings, vary), vary)
+    """The MSVE of these cells; None without cells."""
+    panels = panels_in(results, vary)
     shown = {title: (of_panel, results.metrics) for title, of_panel in panels.items()}
     place = f" on {env_name(results.evaluated_on[0])}"
     return msve_curves(shown, results.metrics["weights"], place) if panels else None
 
 
 def weights_in(results, vary):
-    """The mean weights of these cells."""
-    return of_cells(weight_maps, results, vary, "mean_entries", "mean_weights", "weights")
+    """The mean weights of these cells; None without cells."""
+    panels = panels_in(results, vary)
+    tables = (results.metrics[name] for name in ("mean_entries", "mean_weights", "weights"))
+    return weight_maps(panels, *tables) if panels else None
 
 
 def diagram_of(results, env, layout):

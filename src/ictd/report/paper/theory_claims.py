@@ -1,12 +1,14 @@
 """Claims on the theory, which the tables of its checks decide."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import CELL
-from ictd.report.claim import NEGLIGIBLE, Statement, claim
+from ictd.report import part
+from ictd.report.claim import NEGLIGIBLE, Statement
 from ictd.report.tables import rows_with
 from ictd.statistics import Estimate, bootstrap_mean
 from ictd.theory.family import MEMBERS, contraction
@@ -21,6 +23,8 @@ BEYOND = "Beyond the paper's theory"
 GRADIENTS = 1e-10
 # An allowance for rounding between two ways to compute the same quantity.
 SAME = 1e-9
+# A claim without another section goes beyond the paper's theory.
+claim = partial(part.claim, section=BEYOND)
 
 
 # Theorem 1, and every inequality.
@@ -170,7 +174,6 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
     @claim(
         "<",
         1,
-        section=BEYOND,
         shown=name,
         id=f"{name}_sharper",
         statement=rf"${J_of_theta}$ is at most $\gamma^L$ times a constant, for shared and for separate parameters"
@@ -198,7 +201,6 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
     @claim(
         "<",
         NEGLIGIBLE,
-        section=BEYOND,
         shown=name,
         id=f"{name}_separate",
         statement=rf"${J_of_theta} \to 0$ also if each layer has its own parameters.",
@@ -211,7 +213,6 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
     @claim(
         "<",
         0.01,
-        section=BEYOND,
         shown=name,
         id=f"{name}_rate",
         statement=rf"${J_of_theta}$ falls as $\gamma^L$ for large $L$, without the factor $L^2$ of the bound.",
@@ -227,7 +228,6 @@ def expected_update_claims(algo: str, theorem: str, J: str) -> list[Statement]:
     @claim(
         "<",
         NEGLIGIBLE,
-        section=BEYOND,
         shown="family",
         id=f"family_update_{algo}",
         statement=rf"${J} \to 0$ for the weights of this set, drawn at random, so the limit of ${J}$ does not single"
@@ -263,7 +263,6 @@ def family_limits(results) -> Iterator[tuple[tuple, list, int]]:
 @claim(
     "<",
     1,
-    section=BEYOND,
     shown="family",
     statement="theta^TD is one of an open set of weights with the limit v: on enumerated prompts, with $u = 0$ and"
     r" $A = [G; H] [-I, I]$, $|v - \mathrm{TF}_L| \le c^L \Vert r\Vert_\infty / (1 - \gamma)$, where"
@@ -276,7 +275,7 @@ def family(results):
         yield setting, errors.groupby("draw")["violations"].first().sum()
 
 
-@claim("<", NEGLIGIBLE, section=BEYOND, shown="family")
+@claim("<", NEGLIGIBLE, shown="family")
 def family_limit(results):
     r"""$\mathrm{TF}_L \to v$ for all weights of this set, drawn at random with $c = (1 + \gamma) / 2$.
 
@@ -289,7 +288,6 @@ def family_limit(results):
 @claim(
     "<",
     NEGLIGIBLE,
-    section=BEYOND,
     shown="family",
     statement=r"With any $u$, $\mathrm{TF}_L \to v' + u X (I - \gamma P')^{-1}$ for all weights of this set, so the"
     " limit is v only for $u$ that no prompt sees, $u X = 0$.",
@@ -302,7 +300,7 @@ def family_u(results):
         yield setting, with_u.max()
 
 
-@claim(">", 1e-3, section=BEYOND, shown="family")
+@claim(">", 1e-3, shown="family")
 def beyond_family(results):
     r"""With $N [I, I]$ added, where $N$ has the same size as the random part of $[G; H]$, $\mathrm{TF}_L$ does not
     tend to v.
@@ -327,7 +325,7 @@ def _on_the_line(results) -> Iterator[tuple[tuple, np.ndarray]]:
             yield cell, log_norms[~np.isnan(log_norms).any(axis=1)]
 
 
-@claim("<", 0.0, section=BEYOND, shown="pretrained")
+@claim("<", 0.0, shown="pretrained")
 def pretrained_lower(results):
     """The expected update is smaller at the pretrained weights than at theta^TD with the same step size.
 
@@ -338,7 +336,7 @@ def pretrained_lower(results):
         yield cell, _mean(fall), fall
 
 
-@claim(">", 0.0, section=BEYOND, shown="pretrained")
+@claim(">", 0.0, shown="pretrained")
 def barrier(results):
     """Between the pretrained weights and theta^TD with the same step size, the expected update is larger than at both
     ends.
@@ -350,7 +348,7 @@ def barrier(results):
         yield cell, _mean(rise), rise
 
 
-@claim(">", 0.0, section=BEYOND, shown="pretrained")
+@claim(">", 0.0, shown="pretrained")
 def pretrained_repeated(results):
     """If the pretrained layer is repeated more often than in training, the expected update does not vanish but grows.
 
@@ -375,7 +373,7 @@ def _mean(samples: np.ndarray) -> Estimate:
 # The accuracy of gradients, of both sides of lemmas, and of updates.
 
 
-@claim("<", GRADIENTS, kind="check", section=BEYOND)
+@claim("<", GRADIENTS, kind="check")
 def gradients_compiled(results):
     """The gradients of the compiled engine equal those of torch on whole prompts.
 
@@ -384,7 +382,7 @@ def gradients_compiled(results):
     yield "all", results.theory["agreement"]["compiled"].max(skipna=False)
 
 
-@claim("<", GRADIENTS, kind="check", section=BEYOND)
+@claim("<", GRADIENTS, kind="check")
 def gradients_appendix(results):
     """The gradients by the appendix's recursions equal those of torch on whole prompts.
 
@@ -396,7 +394,7 @@ def gradients_appendix(results):
 def digits_claim(quantity: str) -> Statement:
     """Claim that decimal arithmetic confirms a quantity of the table "precision"."""
     words = quantity.replace("_", " ").capitalize()
-    look = {"kind": "check", "section": BEYOND, "id": f"{quantity}_digits"}
+    look = {"kind": "check", "id": f"{quantity}_digits"}
 
     def deep(results, column):
         """For all settings: the largest value in a column, without layer 0."""

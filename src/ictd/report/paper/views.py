@@ -143,6 +143,7 @@ def thresholds(results):
     context length is compared with the negative square root of the threshold.
     """
     weights, mean_weights = results.metrics["weights"], results.metrics["mean_weights"]
+    tests = by_name(results.on_experiments)
     lines = []
     for threshold in THRESHOLDS:
         # The rank correlation is compared with the negative square root.
@@ -152,8 +153,7 @@ def thresholds(results):
             "same_pattern": threshold,
             "same_noise": threshold,
         }
-        counts = {name: _number_that_holds(results.on_experiments, name, bound) for name, bound in compared.items()}
-        counts = {name: said for name, said in counts.items() if said}
+        counts = {name: _number_that_holds(tests[name], bound) for name, bound in compared.items() if name in tests}
         trials = weights.assign(has=has_pattern(weights["cosine"], threshold))
         full = has_pattern(mean_weights["raw_cosine"], threshold)
         every = trials.groupby(CELL)["has"].all()
@@ -163,15 +163,14 @@ def thresholds(results):
     return html.table(pd.DataFrame(lines))
 
 
-def _number_that_holds(claims: list[dict], name: str, threshold: float) -> str:
-    """In how many settings a claim would hold with another threshold; empty if it is not made."""
-    group = [claim for claim in claims if claim["id"].split("/")[0] == name]
+def _number_that_holds(group: list[dict], threshold: float) -> str:
+    """In how many settings a claim would hold with another threshold."""
     held = [
         claim["low"] is not None
         and verdict_by(claim["relation"], threshold, claim["value"], claim["low"], claim["high"]) == HOLDS
         for claim in group
     ]
-    return f"{sum(held)} of {len(held)}" if held else ""
+    return f"{sum(held)} of {len(held)}"
 
 
 @table

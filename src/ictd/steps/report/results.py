@@ -9,13 +9,15 @@ from html import unescape
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 import pandas as pd
 
+from ictd.checks import first_line
 from ictd.report import html
 from ictd.report.claim import as_records
 from ictd.report.figures import style
-from ictd.report.part import Shown, decide, results_module, shown_in
+from ictd.report.part import Shown, decide, imported, shown_in
 from ictd.storage import save_json, save_table, save_text
 
 # Seconds that a busy machine may take to answer.
@@ -24,6 +26,7 @@ PATIENCE = 600
 
 def main(
     part: str,
+    results: str,
     settings: dict,
     other_settings: str,
     texts: list[Path],
@@ -39,6 +42,7 @@ def main(
     Parameters
     ----------
     part : str, name of the study, or ``ictd.report.part.PAPER``
+    results : str, name of the part's module with this name
     settings : dict, those of the part
     other_settings : str, the settings that are not the project's own
     texts : list of Path, files of the project that ``load`` reads
@@ -48,15 +52,14 @@ def main(
     folder : Path of the part's results, also of those that are made
     page : Path
     """
-    save_results(part, folder, settings, texts)
-    parameters = {"part": part, "folder": f"{folder}", "settings": settings, "texts": [*map(str, texts)]}
-    parameters |= {"text": f"{text}", "documents": [*map(str, documents)]}
+    save_results(imported(results), folder, settings, texts)
+    parameters = {"part": part, "results": results, "folder": f"{folder}", "settings": settings, "text": f"{text}"}
+    parameters |= {"texts": [*map(str, texts)], "documents": [*map(str, documents)]}
     save_page(notebook, parameters, other_settings, page)
 
 
-def save_results(part: str, folder: Path, settings: dict, texts: list[Path]) -> None:
+def save_results(module: ModuleType, folder: Path, settings: dict, texts: list[Path]) -> None:
     """Decide claims, and write numbers, tables, figures as PNG and SVG, and their captions for Snakemake's report."""
-    module = results_module(part)
     results = module.load(folder, settings, *texts)
     # The other functions may read the claims.
     save_json(folder / "claims.json", as_records(decide(module, results)))
@@ -153,7 +156,7 @@ def execute(notebook: Path, parameters: dict):
             **waits,
         )
     except (RuntimeError, TimeoutError) as error:
-        raise ValueError(f"{notebook}: {str(error).splitlines()[0].rstrip('.')}; run snakemake again.") from error
+        raise ValueError(f"{notebook}: {first_line(error)}; run snakemake again.") from error
     except papermill.PapermillExecutionError as error:
         raise ValueError(f"{notebook}, cell {error.exec_count}: {error.ename}: {error.evalue}.") from error
     # The id of the cell with the parameters is random, and the page shows ids.

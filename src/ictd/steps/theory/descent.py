@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import Tasks, sample_tasks
+from ictd.mrp import Tasks
 from ictd.pipeline.grid import log_spaced_integers
-from ictd.rng import generator
 from ictd.storage import long_table, save_table, stacked
 from ictd.theory.inequalities import (
     OF_GRADIENTS,
@@ -20,7 +19,7 @@ from ictd.theory.inequalities import (
     summarise,
     theorem_2,
 )
-from ictd.theory.recursion import Embeddings, evolve
+from ictd.theory.recursion import Embeddings, evolve, theory_tasks
 from ictd.theory.updates import GROUPS, GradientSweep, NormEstimate, estimate_norm, layer_updates, sweep_gradients
 from ictd.transformer import theta_td
 
@@ -43,7 +42,7 @@ def main(
     neu: Path,
 ) -> None:
     """Write both sides of each statement, summarised over tasks, and J and J' at each depth with their bounds."""
-    sampled = sample_tasks(env, states, tasks, generator(0, env, states, "theory"), **env_options[env])
+    sampled = theory_tasks(env, states, tasks, env_options)
     setting = {"env": env, "states": states}
     sweeps = sweep_in_parts(sampled, discount, update_depth)
     save_table(statements, *statement_tables(sweeps, setting))

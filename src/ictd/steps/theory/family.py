@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import Tasks, sample_tasks
+from ictd.mrp import Tasks
 from ictd.pipeline.grid import log_spaced_integers, parse_name
 from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.theory.family import MEMBERS, algorithm_weights, error_bound, largest_error, limit, random_weights
-from ictd.theory.recursion import ALGOS, evolve
+from ictd.theory.recursion import ALGOS, evolve, theory_tasks
 from ictd.theory.updates import looped_updates
 
 # Number of random weights, and of log-spaced depths for which their expected updates are computed.
@@ -39,7 +39,7 @@ def main(
     error_tables, update_tables = [], []
     for setting in settings:
         env, states = parse_name(setting)
-        tasks = sample_tasks(env, states, pretrained_tasks, generator(0, env, states, "theory"), **env_options[env])
+        tasks = theory_tasks(env, states, pretrained_tasks, env_options)
         of_errors, of_updates = family_tables(tasks, {"env": env, "states": states}, update_depth, discount)
         error_tables += of_errors
         update_tables += of_updates

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import Tasks, sample_tasks
+from ictd.mrp import Tasks
 from ictd.pipeline.grid import parse_name
-from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.theory.decimals import enough_digits, exact_theta_td
-from ictd.theory.recursion import evolve
+from ictd.theory.recursion import evolve, theory_tasks
 from ictd.theory.updates import looped_updates, sweep_gradients
 from ictd.transformer import theta_td
 
@@ -37,7 +36,7 @@ def main(
     for env in sorted({env for env, _ in pairs}):
         update_states = [n for other_env, n in pairs if other_env == env]
         for n in sorted({*states, *update_states}):
-            tasks = sample_tasks(env, n, TASKS, generator(0, env, n, "theory"), **env_options[env])
+            tasks = theory_tasks(env, n, TASKS, env_options)
             for i in range(TASKS):
                 names = {"env": env, "states": n, "task": i}
                 if n in states:

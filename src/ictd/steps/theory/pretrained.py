@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import Tasks, sample_tasks
+from ictd.mrp import Tasks
 from ictd.pipeline.grid import Cell, log_spaced_integers
-from ictd.rng import generator
 from ictd.storage import load_arrays, long_table, save_table
-from ictd.theory.recursion import evolve
+from ictd.theory.recursion import evolve, theory_tasks
 from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, looped_updates, norm_of_mean
 from ictd.transformer import Weights, theta_td
 from ictd.weight_measures import pattern_measures
@@ -39,8 +38,7 @@ def main(
     line_tables, repeated_tables = [], []
     for file in weights:
         cell = Cell.parse(file.stem)
-        rng = generator(0, cell.env, cell.states, "theory")
-        sampled = sample_tasks(cell.env, cell.states, pretrained_tasks, rng, **env_options[cell.env])
+        sampled = theory_tasks(cell.env, cell.states, pretrained_tasks, env_options)
         scale = 1 / cell.states if scaled_attention else 1.0
         runs = load_arrays(file, "seeds", "u", "A")
         of_line, of_repeated = norm_tables(runs, sampled, discount, scale, update_depth, cell)

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.mrp import sample_tasks
-from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.theory.inequalities import OF_VALUES, summarise
-from ictd.theory.recursion import evolve
+from ictd.theory.recursion import evolve, theory_tasks
 from ictd.transformer import theta_td
 
 # Number of tasks whose embeddings are in memory at once.
@@ -19,7 +17,7 @@ def main(env: str, states: list[int], tasks: int, depth: int, discount: float, e
     """Write both sides of each statement at each layer, summarised over tasks, for each number of states."""
     tables = []
     for n in states:
-        sampled = sample_tasks(env, n, tasks, generator(0, env, n, "theory"), **env_options[env])
+        sampled = theory_tasks(env, n, tasks, env_options)
         inequalities = {statement.__name__: [] for statement in OF_VALUES}
         for first in range(0, tasks, AT_ONCE):
             Z = evolve(theta_td(n), sampled[first : first + AT_ONCE], discount, depth)
