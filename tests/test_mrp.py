@@ -75,6 +75,11 @@ def test_a_function_can_give_one_chain():
     np.testing.assert_array_equal(tasks.transition, [p] * 3)
 
 
+def test_random_features_have_a_squared_norm_of_one_on_average():
+    features = ictd.TaskDistribution("loop", 3, features=8).sample(5000, rng()).features
+    assert (features**2).sum(axis=-1).mean() == pytest.approx(1, rel=0.02)
+
+
 def test_a_sampler_over_a_finite_list_gives_all_of_it_and_says_when_it_stopped():
     chains = iter([np.full((2, 2), 0.5)] * 5)
     finite = ictd.TaskDistribution(lambda *_: (list(next(chains) for _ in "1"), [[0, 0]]), states=2)

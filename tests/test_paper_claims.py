@@ -125,6 +125,7 @@ def test_claims_have_the_values_of_their_tables():
     made = tables()
     made["unseen_baselines"] = changed(made["unseen_baselines"], "msve", 0.1, context_length=20, method="zero")
     made["weights"] = changed(made["weights"], "cosine", 0.1, seed=3)
+    made["baselines"] = changed(made["baselines"], "msve", 12.0, method="theta_td", seed=3)
     found = claims_of(made)
     assert len(found) == 2 * 19 + 5 + 1 + 1
     falls, lower, zero, consistent = (
@@ -135,6 +136,7 @@ def test_claims_have_the_values_of_their_tables():
     assert (consistent.value, consistent.trials_hold) == (0.95, 19) and consistent.low < 0.8
     assert found["same_pattern/boyan-3-4"].value == pytest.approx(0.81)
     assert found["truncation/boyan-3"].value == pytest.approx(0.95e-6)
+    assert found["theta_td/3-4"].value == pytest.approx(0.2)
     assert found[f"beats_zero_by_medians/{MC}"].value == pytest.approx(np.log10(2 / 9))
     assert {name.split("/")[0] for name in found} == NAMES
     for kept, enough in (("seed == 0", False), ("context_length == 20", False), ("seed < 2", True)):

@@ -73,7 +73,7 @@ def test_a_divergence_of_the_last_update_is_found():
     assert raised.value.task == 1 and np.isfinite(raised.value.history.estimates).all()
 
 
-def test_runs_with_shared_tasks_stop_independently(monkeypatch):
+def test_runs_with_shared_tasks_stop_independently(monkeypatch, caplog):
     """In blocks of seven tasks.  One run diverges at its first update, and one in the second block."""
     monkeypatch.setattr(pretraining, "BLOCK", 7)
     tasks, batches, start = naive.material("loop", 3, 0.9, tasks=20)
@@ -94,6 +94,7 @@ def test_runs_with_shared_tasks_stop_independently(monkeypatch):
     with np.errstate(over="ignore", invalid="ignore"):
         whole, first, second = pretrain_runs(engines, draw, 20)
     assert asked == [[0, 1, 2], [0, 2], [0]]
+    assert caplog.messages == ["diverged at task 1", "diverged at task 9"]
     expected = pretrain_history(tasks, batches, "mc", 4, 0.9, 1e-3, start).weights[0]
     np.testing.assert_array_equal(whole.A, expected.A)
     for diverged in (first, second):

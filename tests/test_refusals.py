@@ -138,6 +138,7 @@ def two_tasks():
         (lambda: td(next_states=[1, 0]), r"states has shape \(3,\); give \(2,\) with next_states"),
         (lambda: td(truncations=[1, 0]), "next_states are missing; with truncations"),
         (lambda: td([0, 1], next_states=[0, 0]), r"next_states\[0\] is not the next entry .*; mark ends in terminals"),
+        (lambda: td([0, 1], next_states=[0, 0], n=None, features=[[1, 0], [1, 1]]), r"next_states\[0\] is not"),
         (lambda: td([0, 2, 0]), "states.* not one of 2 states"),
         (lambda: td(n=None), "n is missing"),
         (lambda: td(n=3, features=np.eye(2)), "n is 3, and features are those of 2 states"),

@@ -87,7 +87,7 @@ def test_constants_grow_by_their_factor_from_layer_to_layer():
     data = draw_unseen_tasks(0, STATES, 2, 1, GAMMA, "boyan")
     factor = symmetry.constant_factor(A, GAMMA)
     np.testing.assert_allclose(factor, 1 - (0.9 + 1.5) / 3 * (1 - GAMMA) + (0.2 + 0.3) / 3 * (1 + GAMMA))
-    np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [0.9 / 3, 0.5 / 3])
+    np.testing.assert_allclose(symmetry.step_sizes(A[None], GAMMA), [[0.9 / 3, 0.5 / 3]])
     estimate = (0.9 + 1.5 - 0.2 - 0.3) / 3 * (factor ** np.arange(DEPTH)).sum()
     found = relabelled.error_of_constants(Weights(np.zeros((1, 6)), A[None]), data, DEPTH)
     np.testing.assert_allclose(found, abs((1 - GAMMA) * estimate - 1))
