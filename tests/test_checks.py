@@ -177,6 +177,7 @@ def test_every_public_function_is_validated():
         ([0.333, 0.666], "f8", True, "a row of transition sums"),
         ([0.3, 0.698], "f8", True, "no warning"),
         ([0.29985, 0.69965], "f8", True, "no warning"),
+        ([0.25, 0.74951234], "f8", True, "no warning"),  # Only one of the entries has three digits.
         ([1 - 3e-7, 0], "f8", True, "a row of transition sums"),
     ],
 )
