@@ -78,7 +78,7 @@ def sentences(results):
             row["tests that hold"] = f"{holding(parts)} of {len(parts)}"
             row["closest test"] = outcome(claim)
             rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["sentence", "verdict", "tests that hold", "closest test"])
 
 
 @table
