@@ -94,6 +94,7 @@ def finished_files(results: Path) -> list[str]:
     manifest = load_json(results / "manifest.json")
     found = [*results.glob("manifest.json"), *results.glob("article.pdf")]
     for study in results.glob("*/numbers.csv"):
-        for pattern in ("*.html", "*.json", "numbers.csv", "tables/*", "figures/*"):
+        # Snakemake keeps a hidden file in each folder that is an output.
+        for pattern in ("*.html", "*.json", "numbers.csv", "tables/[!.]*", "figures/[!.]*"):
             found += study.parent.glob(pattern)
     return [*manifest["files"], *manifest["pages"], *(str(path.relative_to(results)) for path in found)]
