@@ -1,5 +1,5 @@
-# Functions for the last rule of a part, which is the paper's part (report.smk) or a study (studies/NAME/rules.smk): its
-# claims, numbers, tables, figures and page.
+# Functions for the last rule of a part, which makes the part's claims, numbers, tables, figures and page. A part is the
+# paper's part (report.smk) or a study (studies/NAME/rules.smk).
 
 
 def part_step(name, settings, folder, text, texts=(), documents=()):
