@@ -16,7 +16,7 @@ import ictd
 from ictd.pipeline.grid import Cell
 from ictd.report.tables import load_table
 from ictd.steps import concatenate
-from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
+from ictd.steps.theory import agreement, descent, family, pretrained, values
 from ictd.storage import save_arrays
 from ictd.theory import inequalities
 from ictd.theory.family import algorithm_weights, random_preconditioner
@@ -26,7 +26,7 @@ GAMMA, DEPTH, TASKS = 0.8, 4, 52
 ENVS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = {"td-boyan-2-3": 3, "mc-boyan-2-3": 3}
 CONCATENATED = "statements neu pretrained repeated".split()
-WHOLE = "family family_updates precision agreement".split()
+WHOLE = "family family_updates agreement".split()
 
 
 def theory_tasks(env, states, size):
@@ -58,7 +58,6 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         pretrained.main(80, 5, GAMMA, scale, ENVS, [saved], *files)
     settings = [f"{env}-3" for env in ENVS]
     family.main(settings, 20, 12, GAMMA, ENVS, folder / "family.csv", folder / "family_updates.csv")
-    precision.main([2], [f"{env}-2" for env in ENVS], 20, DEPTH, GAMMA, ENVS, folder / "precision.csv")
     agreement.main(["boyan-3-4", "loop-3-5"], GAMMA, ENVS, folder / "agreement.csv")
     tables = [folder / f"{name}.csv" for name in CONCATENATED]
     concatenate.main(sorted(folder.glob("*/*.csv")), tables)
@@ -201,25 +200,6 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
                 close(repeated.loc[(seed, layers), f"{space}_norm"], estimates_of(of_few)[0], space)
         pattern = ictd.Weights(theta.u, theta.A / scale)
         close(line["theta_td"], estimates_of(updates_at(pattern, tasks, algo, depth, scale)[0])[0], "theta_td")
-
-
-def test_decimal_arithmetic_equals_naive(checks):
-    table = checks["precision"]
-    assert len(table) == 2 * (2 * 2 * 3 + 2 * 2)
-    for env, task in itertools.product(ENVS, range(2)):
-        tasks = theory_tasks(env, 2, 2)
-        rows = where(table, env=env, task=task)
-        sides = naive_theory.sides(tasks.transition[task], tasks.reward[task], GAMMA, 20)
-        for name in ("lemma_1", "lemma_4"):
-            of_name = where(rows, quantity=name)
-            assert of_name["layer"].tolist() == [0, 10, 20]
-            left, right = sides[name][:, [0, 10, 20]]
-            close(of_name[["exact", "bound", "ratio"]], np.transpose([left, right, left / right]), name)
-        for name, algo in (("theorem_2", "td"), ("corollary_1", "mc")):
-            update = updates_at(ictd.theta_td(2), tasks[task : task + 1], algo, DEPTH)[0]
-            row = where(rows, quantity=name).iloc[0]
-            close(row["exact"], np.abs(update).sum(), name)
-            assert row["layer"] == DEPTH and 0 <= row["difference"] < 1e-12
 
 
 def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkeypatch, tmp_path):

@@ -189,7 +189,7 @@ def _mean_of_products(X: np.ndarray, middle: np.ndarray, groups: int) -> np.ndar
 def _adjoint(Z: Embeddings, errors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """State weights e (N, n) and lam_0, ..., lam_L (N, L+1, n) of ``layer_updates``."""
     e = Z.tasks.stationary * errors
-    lam = np.zeros((*e.shape, depth + 1), e.dtype).mT
+    lam = np.zeros((*e.shape, depth + 1)).mT
     # lam_{L-l}' is the sum of (eg)' (f')^j over j < l.
     terms = krylov(np.matvec(Z.g, e), Z.f.mT, depth)
     np.cumsum(terms.mT, axis=2, out=lam.mT[..., depth - 1 :: -1])

@@ -275,7 +275,7 @@ def consistent(results):
         yield cell, proportion(int(good.sum()), len(good)), good
 
 
-@claim(">", 0.8, shown="learning", unit="%")
+@claim(">", 0.8, unit="%")
 def finite(results):
     """Pretraining does not diverge.
 
@@ -287,7 +287,7 @@ def finite(results):
         yield cell, proportion(int(good.sum()), len(good)), good
 
 
-@claim("<", 0.1, shown="learning")
+@claim("<", 0.1)
 def converged(results):
     """A changes by less than a tenth in about the last half of pretraining.
 
