@@ -1,7 +1,6 @@
 """Claims on the theory, decided on made-up tables; each claim can hold and fail."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from drawn import numbered, where
 from html_page import Page
@@ -34,7 +33,6 @@ def tables():
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
-        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "compiled": 3e-12, "appendix": 1e-13}),
         "family": members.assign(violations=0),
         "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
     }  # fmt: skip
@@ -56,9 +54,9 @@ def kinds(names):
 def test_claims_that_hold(tables):
     made = decided(tables)
     assert not failing(tables)
-    # For each statement and setting; five for each setting on J and J'; six on the family; two on accuracy.
+    # For each statement and setting; five for each setting on J and J'; six on the family.
     of_settings = len(OF_STATEMENTS) + 2 * 5 + 6
-    assert len(made) == 4 * of_settings + 3 * len(where(tables["repeated"], seed=0, layer=1)) + 2
+    assert len(made) == 4 * of_settings + 3 * len(where(tables["repeated"], seed=0, layer=1))
 
 
 PLACE = {"env": "loop", "states": 5}
@@ -89,9 +87,6 @@ PLACE = {"env": "loop", "states": 5}
          "barrier/td-loop-5-6 pretrained_lower/td-loop-5-6"),
         ("repeated", "looped_norm", 0.1, {"algo": "td", "layer": 30}, "pretrained_repeated/td-loop-5-6"),
         ("repeated", "looped_norm", np.nan, {"algo": "td", "layer": 30}, None),
-        ("agreement", "compiled", 1e-9, {"weights": "random"}, "gradients_compiled/all"),
-        ("agreement", "appendix", 1e-9, {"weights": "random"}, "gradients_appendix/all"),
-        ("agreement", "appendix", np.nan, {"weights": "random"}, "gradients_appendix/all"),
     ],
 )  # fmt: skip
 def test_claims_that_fail(tables, table, column, value, at, expected):

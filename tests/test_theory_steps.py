@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 import torch
 from drawn import where
-from tolerances import ENGINES
 
 import ictd
 from ictd.pipeline.grid import Cell
 from ictd.report.tables import load_table
 from ictd.steps import concatenate
-from ictd.steps.theory import agreement, descent, family, pretrained, values
+from ictd.steps.theory import descent, family, pretrained, values
 from ictd.storage import save_arrays
 from ictd.theory import inequalities
 from ictd.theory.family import algorithm_weights, random_preconditioner
@@ -26,7 +25,7 @@ GAMMA, DEPTH, TASKS = 0.8, 4, 52
 ENVS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = {"td-boyan-2-3": 3, "mc-boyan-2-3": 3}
 CONCATENATED = "statements neu pretrained repeated".split()
-WHOLE = "family family_updates agreement".split()
+WHOLE = "family family_updates".split()
 
 
 def theory_tasks(env, states, size):
@@ -58,7 +57,6 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         pretrained.main(80, 5, GAMMA, scale, ENVS, [saved], *files)
     settings = [f"{env}-3" for env in ENVS]
     family.main(settings, 20, 12, GAMMA, ENVS, folder / "family.csv", folder / "family_updates.csv")
-    agreement.main(["boyan-3-4", "loop-3-5"], GAMMA, ENVS, folder / "agreement.csv")
     tables = [folder / f"{name}.csv" for name in CONCATENATED]
     concatenate.main(sorted(folder.glob("*/*.csv")), tables)
     return {table.stem: load_table(table) for table in [*tables, *(folder / f"{name}.csv" for name in WHOLE)]}
@@ -200,20 +198,6 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
                 close(repeated.loc[(seed, layers), f"{space}_norm"], estimates_of(of_few)[0], space)
         pattern = ictd.Weights(theta.u, theta.A / scale)
         close(line["theta_td"], estimates_of(updates_at(pattern, tasks, algo, depth, scale)[0])[0], "theta_td")
-
-
-def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkeypatch, tmp_path):
-    table = checks["agreement"]
-    assert table[["env", "states", "depth", "weights"]].to_numpy().tolist() == [
-        [env, 3, depth, name] for env, depth in (("boyan", 4), ("loop", 5)) for name in ("theta_td", "random")
-    ]
-    assert (table[["compiled", "appendix"]] < ENGINES).all(axis=None)
-    # Every second reference is wrong.
-    by_torch, factors = agreement.gradients_by_torch, itertools.cycle([1.25, 1])
-    monkeypatch.setattr(agreement, "gradients_by_torch", lambda *case: by_torch(*case) * next(factors))
-    agreement.main(["loop-3-2"], GAMMA, ENVS, tmp_path / "agreement.csv")
-    differences = load_table(tmp_path / "agreement.csv")[["compiled", "appendix"]]
-    np.testing.assert_allclose(differences, np.full((2, 2), 0.2))
 
 
 def test_tables_are_joined_from_parts_with_the_same_columns_in_their_folders(tmp_path):

@@ -192,10 +192,6 @@ class Gradients:
     U: np.ndarray
     V: np.ndarray
 
-    def query_A(self) -> np.ndarray:
-        """grad_A y_l^q for all query states q, (N, n, 2n, 2n)."""
-        return times_X(self.X, self.query_right()).swapaxes(1, 2)
-
     def context_right(self) -> np.ndarray:
         """R^(i) X', (N, n, n, 2n) with i on the third axis."""
         return times_X_transposed(self.X, self.R.swapaxes(1, 2))
@@ -218,13 +214,6 @@ def times_X_transposed(X: np.ndarray, M: np.ndarray) -> np.ndarray:
     tasks, _, states = X.shape
     right = M.reshape(tasks, -1, states) @ X[:, states:].mT
     return np.concatenate([M, right.reshape(M.shape)], axis=-1)
-
-
-def times_X(X: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Compute X M for X (N, 2n, n) and M (N, n, k, m) as (N, 2n, k, m).  The upper half of X is the identity."""
-    tasks, _, states = X.shape
-    lower = X[:, states:] @ M.reshape(tasks, states, -1)
-    return np.concatenate([M, lower.reshape(M.shape)], axis=1)
 
 
 def gradients(Z: Embeddings) -> Iterator[Gradients]:

@@ -19,8 +19,6 @@ CONVERGENCE = "Inference Time Convergence"
 MINIMIZER = "Global Minimizer of Pretraining Loss"
 PROOF = "Proof of Theoretical Results"
 BEYOND = "Beyond the paper's theory"
-# An allowance for rounding in float64 over about ten thousand operations.
-GRADIENTS = 1e-10
 # A claim without another section goes beyond the paper's theory.
 claim = partial(part.claim, section=BEYOND)
 
@@ -366,27 +364,6 @@ def pretrained_repeated(results):
 def _mean(samples: np.ndarray) -> Estimate:
     """The mean over the trials that did not diverge; NaN, which shows nothing, for fewer than two."""
     return bootstrap_mean(samples).estimate() if len(samples) > 1 else Estimate(np.nan, np.nan, np.nan)
-
-
-# The accuracy of gradients.
-
-
-@claim("<", GRADIENTS, kind="check")
-def gradients_compiled(results):
-    """The gradients of the compiled engine equal those of torch on whole prompts.
-
-    Largest difference of an entry, divided by the largest entry.
-    """
-    yield "all", results.theory["agreement"]["compiled"].max(skipna=False)
-
-
-@claim("<", GRADIENTS, kind="check")
-def gradients_appendix(results):
-    """The gradients by the appendix's recursions equal those of torch on whole prompts.
-
-    Largest difference of an entry, divided by the largest entry.
-    """
-    yield "all", results.theory["agreement"]["appendix"].max(skipna=False)
 
 
 theorem_2 = expected_update_claims("td", "Theorem 2", "J")
