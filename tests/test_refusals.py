@@ -159,7 +159,6 @@ def two_tasks():
         (lambda: history(batches=BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))), "batches.visits has"),
         (lambda: short(tasks=two_tasks()), "tasks is <Tasks: 2 tasks, 4 states>; give a TaskDistribution of"),
         (lambda: short(tasks=TaskDistribution("boyan", 501)), "501 features; .* at most 1000 states and 500 features"),
-        (lambda: short(target=lambda e, r, f, g: np.ones(5)), r"target returned an array of shape \(5,\)"),
         # Theory
         (lambda: evolve(theta_td(5), two_tasks(), 0.9, 3), r"for 5 states, and the tasks have 4\."),
         (lambda: evolve(theta_td(4), two_tasks(), 1, 3), "discount is 1"),

@@ -409,11 +409,6 @@ class Engine:
             self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
 
-    def estimates(self, G: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
-        """Estimate the values (N, n) of the query states of N prompts with the present parameters."""
-        w = compiled_estimates(self.weights()[None], G, self.depth)
-        return w if queries is None else np.matvec(queries, w)
-
     def weights(self) -> Weights:
         """A copy of the parameters."""
         d = self.dimension
