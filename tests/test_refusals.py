@@ -111,6 +111,7 @@ def two_tasks():
         (lambda: Tasks(HALVES, REWARD, features=np.zeros((2, 2))), r"features\[0\] are all zero"),
         (lambda: Tasks(HALVES, REWARD)[0], "no slice of tasks"),
         (lambda: sample_tasks("boyan", 5, 1, rng(), threshold=0.5), r"'threshold'\]: boyan has no argument threshold"),
+        (lambda: sample_tasks(lambda *_: [*(next(iter([])) for _ in "1")], 4, 1, rng()), "stopped by StopIteration"),
         (lambda: sample_tasks(lambda *_: None, 4, 1, rng()), "returned NoneType; return .transition, reward"),
         (lambda: sample_tasks(lambda *_: (TWO, [0, 0]), 4, 2, rng()), "arrays of shapes"),
         # Trajectories and batches

@@ -14,11 +14,11 @@ from projects import FEW, ROOT, STUDIES, small_project, snakemake
 from ictd.pipeline import provenance
 from ictd.pipeline.config import load_yaml
 from ictd.report.paper import results as of_paper
-from ictd.report.part import shown_in
+from ictd.report.part import outputs_in
 from ictd.steps.report import check, reference, verify
 from ictd.storage import file_digest, load_json, save_json
 
-FIGURES = {figure.name: figure for figure in shown_in(of_paper, "figure") if figure.name != "elsewhere"}
+FIGURES = {figure.name: figure for figure in outputs_in(of_paper, "figure") if figure.name != "elsewhere"}
 
 
 @pytest.fixture

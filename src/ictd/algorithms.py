@@ -86,7 +86,7 @@ class Algorithm:
         try:
             with np.errstate(over="ignore"):  # The engines notice numbers that are not finite.
                 made = self.arrays(tasks, given, discount)
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             raise ValueError(f"{self.name} fails: {error}; write f(tasks, batches, discount), and {NEEDS}.") from error
         shapes = {"visits": batches.visits.shape, "sums": batches.visits.shape, "bootstrap": batches.transitions.shape}
         if not isinstance(made, tuple) or len(made) != len(shapes):

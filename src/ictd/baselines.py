@@ -220,7 +220,6 @@ def certainty_equivalence(
     context: Annotated[Context, instance(Context, b="..., n")],
     discount: UpToOne,
     pseudo_counts: Annotated[ArrayLike, array("*, n, n", least=0)] | None = None,
-    reward: Annotated[float, number()] = 0.0,
 ) -> np.ndarray:
     """Compute the values of the maximum likelihood model of a context, with pseudo-counts of transitions.
 
@@ -232,12 +231,11 @@ def certainty_equivalence(
     context : Context of (..., n), with one-hot features
     discount : float, gamma
     pseudo_counts : (n, n) or (..., n, n) array, from state to state, optional
-    reward : float
-        Reward of states that no step starts from.  Without pseudo-counts from them it is also their value.
 
     Returns
     -------
     estimates : (..., n) array, values of the states
+        States that no step starts from have the reward 0.
 
     Raises
     ------
@@ -254,7 +252,6 @@ def certainty_equivalence(
     """
     context.refuse_endless(discount, pseudo_counts)
     p, r, _ = context.empirical_model(pseudo_counts)
-    r = np.where(context.visits > 0, r, reward)
     return np.linalg.solve(np.eye(context.dimension) - discount * p, r[..., None])[..., 0]
 
 
@@ -368,15 +365,12 @@ class Baseline(NamedTuple):
         tasks is then in ``Given.factors``.
     drawn : bool
         Whether figures show it.
-    check : bool
-        Whether the baseline is only compared with another one that must agree with it; tables of errors lack it.
     """
 
     estimate: Callable
     layered: bool = False
     tuned: Callable | None = None
     drawn: bool = True
-    check: bool = False
 
 
 BASELINES: dict[str, Baseline] = {}
@@ -392,14 +386,9 @@ def best_factors(factors: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     return dict(zip(tuned_baselines(), factors[scores.argmin(axis=1)].tolist(), strict=True))
 
 
-def compared_baselines() -> list[str]:
-    """Names of the baselines that tables of errors show."""
-    return [name for name, one in BASELINES.items() if not one.check]
-
-
 def shown_baselines() -> list[str]:
-    """Names of the baselines that figures show, too."""
-    return [name for name in compared_baselines() if BASELINES[name].drawn]
+    """Names of the baselines that figures show."""
+    return [name for name, one in BASELINES.items() if one.drawn]
 
 
 def baseline(name: str, **properties) -> Callable[[Callable], Callable]:
@@ -425,12 +414,6 @@ def _(context, given):
     """The Transformer with the paper's parameters, with A multiplied by the best step size."""
     weights = theta_preconditioned_td(given.factors["theta_td"] * np.eye(context.dimension))
     return given.run(weights, context.gram_matrix(given.discount, given.scaled), given.depth)
-
-
-@baseline("batch_td", layered=True, check=True)
-def _(context, given):
-    """The algorithm that this Transformer carries out."""
-    return _batch_td(context, given, np.array([given.factors["theta_td"]]))[..., 0]
 
 
 @baseline("lstd")

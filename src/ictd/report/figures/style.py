@@ -64,11 +64,7 @@ plt.rcParams.update(
 
 def env_name(env: str) -> str:
     """Name of an environment in titles, in lines of 20 letters."""
-    return textwrap.fill(_in_words(env), 20)
-
-
-def _in_words(env: str) -> str:
-    return WORDS.get(env, env.replace("_", " ").capitalize())
+    return textwrap.fill(WORDS.get(env, env.replace("_", " ").capitalize()), 20)
 
 
 def save(figure: Figure, path: Path) -> None:
