@@ -112,7 +112,7 @@ def test_the_smallest_configuration_is_enough(tmp_path):
     small = ["algos=[mc]", "envs=[loop]", "states=[2]", "depths=[1]", "seeds=1", "tasks=3", "discount=0", "snapshots=2"]
     done = snakemake(small_project(tmp_path), "--cores", "2", "--config", *small)
     assert done.returncode == 0, done.stdout
-    assert len(Page(tmp_path / "results-smoke/report.html").images) == 11
+    assert len(Page(tmp_path / "results-smoke/report.html").images) == 9
 
 
 @pytest.mark.slow
