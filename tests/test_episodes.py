@@ -15,7 +15,6 @@ from ictd.context import Context
 # Three episodes of the states 0 and 1: 0, 1, end; 1, 0, cut by a time limit before 1; 1, end.
 STATES, NEXT_STATES, REWARDS = [0, 1, 1, 0, 1], [1, -1, 0, 1, 2], [1.0, 2.0, -1.0, 3.0, 4.0]
 TERMINALS, TRUNCATIONS = [0, 1, 0, 0, 1], [0, 0, 0, 1, 0]
-ENDS = {"next_states": NEXT_STATES, "terminals": TERMINALS, "truncations": TRUNCATIONS}
 
 
 def random_steps(rng, n):

@@ -3,7 +3,7 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 # Tables that consist of parts from several jobs: those of theta^TD, and those of pretrained weights.
 IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
-THEORY_TABLES = [*IN_PARTS, *"family family_updates".split()]
+THEORY_TABLES = [*IN_PARTS, "family", "family_updates"]
 # The theory is about two algorithms. Their weights are the only ones with J and J'.
 THEORY_ALGOS = [algo for algo in ("mc", "td") if algo in config["algos"]]
 THEORY_TABLES += OF_PRETRAINED if THEORY_ALGOS else []
