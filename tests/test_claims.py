@@ -136,7 +136,7 @@ def test_the_closest_claim_has_the_worst_verdict_and_the_least_distance():
 def test_overview_counts_verdicts_and_names_claims_that_do_not_hold():
     trials = {"id": "a/td-boyan-3-4", "kind": "paper", "statement": "A", "trials": 20, "trials_hold": 17}
     records = [
-        claimed("td-boyan-3-4", 2.0, kind="check", statement="C"),
+        claimed("td-boyan-3-4", 2.0, kind="ours", statement="C"),
         claimed("td-boyan-3-4", None, **trials),
         claimed("mc-boyan-3-4", 3.5, 3, 4, **trials),
     ]

@@ -40,7 +40,7 @@ for name, colour in zip(added, cycle(OTHERS)):
     LOOKS[name] = Look(ALGORITHMS[name].label, ALGORITHMS[name].label, colour)
 # Words for names of the code.
 WORDS = {name: look.words for name, look in LOOKS.items()} | {
-    "batch_td": "batch TD", "constant_tuned": "one constant, tuned", "lstd_pseudo_steps": "LSTD, tuned pseudo-steps",
+    "constant_tuned": "one constant, tuned", "lstd_pseudo_steps": "LSTD, tuned pseudo-steps",
     "lspi": "LSPI", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
 }  # fmt: skip
 # What a test of the paper's sentences measures.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Given, best_factors, compared_baselines
+from ictd.baselines import BASELINES, Given, best_factors
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, layer_measures
 from ictd.pipeline.grid import Cell, parse_name
@@ -114,7 +114,7 @@ def errors_at(
     errors = {}
     for cell, weights in models.items():
         errors[cell] = data.error(compiled_estimates(weights, G, cell.depth))
-    for name in compared_baselines():
+    for name in BASELINES:
         for given in settings:
             place = name, given.depth if BASELINES[name].layered else 0
             if place not in errors:

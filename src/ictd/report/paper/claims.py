@@ -275,7 +275,7 @@ def consistent(results):
         yield cell, proportion(int(good.sum()), len(good)), good
 
 
-@claim(">", 0.8, shown="learning", unit="%")
+@claim(">", 0.8, unit="%")
 def finite(results):
     """Pretraining does not diverge.
 
@@ -287,7 +287,7 @@ def finite(results):
         yield cell, proportion(int(good.sum()), len(good)), good
 
 
-@claim("<", 0.1, shown="learning")
+@claim("<", 0.1)
 def converged(results):
     """A changes by less than a tenth in about the last half of pretraining.
 
@@ -381,16 +381,3 @@ def truncation(results):
     # About the resolution of single precision, the usual precision of network training.
     for returns in results.metrics["truncation"].itertuples():
         yield (returns.env, returns.states), returns.largest_bias / returns.typical_value
-
-
-@claim("<", 1e-9, kind="check")
-def theta_td(results):
-    """The Transformer with theta^TD carries out batch TD on the context.
-
-    Largest relative difference of their MSVEs.
-    """
-    # An allowance for rounding between two ways to compute the same MSVE.
-    for setting, errors in results.metrics["baselines"].groupby(["states", "depth"], sort=False):
-        msve = errors.pivot(index=["seed", "context_length"], columns="method", values="msve")
-        difference = np.abs(msve["theta_td"] - msve["batch_td"]) / msve["batch_td"]
-        yield setting, difference.max(skipna=False)
