@@ -17,8 +17,8 @@ from ictd.transformer import Model
 from studies.emergence.few_numbers import basis, nearest_numbers, without_u
 from studies.emergence.symmetry import label_mean
 
-# Factors lambda between which the law is tabulated; those of pretrained weights are between 0.9 and 1.4.
-FACTORS = np.linspace(0, 2, 20_001)
+# Factors lambda of the table of the law; those of pretrained weights are between 0.9 and 1.4.
+FACTORS = np.linspace(0, 4, 40_001)
 # Step of the differences that stand for derivatives, over the largest number.
 STEP = 1e-5
 
@@ -47,13 +47,13 @@ def outside_by_law(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
     """The t (...) with which L > 1 layers are exact for constants.
 
     From the law follow s = (2 gamma / (1 - gamma) + lambda^L) / (2 gamma sum_{l<L} lambda^l) and t = (lambda - 1 + s (1
-    - gamma)) / (1 + gamma).  Of two solutions this is the one with the smaller lambda.
+    - gamma)) / (1 + gamma).  Of two solutions this is the one with the smaller lambda; it is NaN if there is none.
     """
     total, _ = powers(FACTORS, depth)
     by_factor = (2 * discount / (1 - discount) + FACTORS**depth) / (2 * discount * total)
     last = np.argmin(by_factor)
     falling = slice(last, None, -1)
-    factor = np.interp(s, by_factor[falling], FACTORS[falling])
+    factor = np.interp(s, by_factor[falling], FACTORS[falling], left=np.nan, right=np.nan)
     return (factor - 1 + s * (1 - discount)) / (1 + discount)
 
 

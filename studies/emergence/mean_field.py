@@ -48,16 +48,16 @@ def main(setting: dict, output: Path) -> None:
 
 
 def start_of(setting: dict) -> np.ndarray:
-    """The matrix B_1 (x) I (2n, 2n) from which the equation starts; ``start_matrix`` is B_1 for attention divided by n."""
+    """The start B_1 (x) I (2n, 2n) of the equation; ``start_matrix`` is B_1, for attention divided by n."""
     return setting["states"] * np.kron(setting["start_matrix"], np.eye(setting["states"]))
 
 
 def confined(A: np.ndarray, setting: dict) -> np.ndarray:
-    """A (2n, 2n) with alpha and beta, the a of the law of constants, and no other numbers."""
+    """A (2n, 2n) with alpha and beta, the a of the law of constants (0 if there is none), and no other numbers."""
     states, discount = setting["states"], setting["discount"]
     numbers = eight_numbers(A, discount) * [1, 1, 0, 0, 0, 0]
     s, _ = on_constants(numbers, states, discount)
-    numbers[2] = outside_by_law(s, discount, setting["depth"])
+    numbers[2] = np.nan_to_num(outside_by_law(s, discount, setting["depth"]))
     return states * np.tensordot(numbers, basis(8, states), axes=1)
 
 

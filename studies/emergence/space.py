@@ -23,7 +23,8 @@ from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import theta_td
-from ictd.weight_measures import cosine, shortest_identifiable, squared_norm
+from ictd.weight_measures import cosine, project_identifiable, squared_norm
+from studies.emergence.few_numbers import without_u
 
 
 def main(setting: dict, discount: float, updates: int, test_tasks: int, output: Path) -> None:
@@ -178,7 +179,7 @@ def kept(P: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def measures(P: np.ndarray, Q: np.ndarray, discount: float) -> dict[str, np.ndarray]:
     """Measures (C, S) of P and Q (C, S, D, D)."""
     corner, whole = P[..., -1, -1], squared_norm(P)
-    A = shortest_identifiable(Q[..., :-1, :-1], discount)
+    A = project_identifiable(without_u(Q[..., :-1, :-1]), discount).A
     n = A.shape[-1] // 2
     along = np.sign(corner) * cosine(A, theta_td(n).A)
     first, second = (np.trace(block, axis1=-2, axis2=-1) for block in (A[..., :n, :n], A[..., :n, n:]))

@@ -14,9 +14,9 @@ from ictd.report.figures.weight_maps import MAP
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.storage import load_named
-from ictd.weight_measures import shortest_identifiable
+from ictd.weight_measures import project_identifiable, residual, shortest_identifiable
 from studies.emergence.constants import eight_numbers, on_constants, outside_by_law, stiffness
-from studies.emergence.few_numbers import basis, share
+from studies.emergence.few_numbers import basis, share, without_u
 from studies.emergence.relabelled import PARTS as PARTS_OF_A
 from studies.emergence.symmetry import circulant, family_part, jackknife, label_mean, share_of_mean, step_sizes
 
@@ -508,15 +508,9 @@ def quoted(results):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
     worse = [10**made.value for made in lost_order.decide(results)]
     found |= {"worse_lowest": min(worse), "worse_highest": max(worse)}
-    # The share of what theta^TD leaves of the mean A on ordinary chains that eight numbers do not have.
-    order = {}
-    for name in on_boyan(results):
-        A = results["runs"][name]["A"][ORDINARY]
-        n = A.shape[-1] // 2
-        one, eight = (share_of_mean(A, basis(count, n), results["discount"]).value for count in (1, 8))
-        order[name] = (1 - eight) / (1 - one)
-    found |= {"order_main": order[results["main_cell"]]}
-    found |= {"order_lowest": min(order.values()), "order_highest": max(order.values())}
+    A = A[ORDINARY]
+    found["order_main"] = order_in_the_rest(identifiable(A, results["discount"]))
+    found["order_plotted"] = order_in_the_rest(A)
     batches = rates_and_batches.make(results)
     main = rows_with(batches, algo="td", learning_rate=results["equation"]["learning_rate"])
     for _, row in main.iterrows():
@@ -524,3 +518,22 @@ def quoted(results):
     for _, row in rows_with(fluctuations.make(results), fluctuating="eight and outside").iterrows():
         found[f"distance_{row['algo']}_A"] = row["distance"]
     return found
+
+
+def identifiable(A: np.ndarray, discount: float) -> np.ndarray:
+    """The representative (..., 2n, 2n) of A that decides claim "pattern"."""
+    return project_identifiable(without_u(A), discount).A
+
+
+def order_in_the_rest(A: np.ndarray) -> float:
+    """Share that the eight numbers do not have in what theta^TD leaves of the expected A, from runs (S, 2n, 2n).
+
+    Squared norms are means of inner products of different runs.
+    """
+    rest = residual(A)
+    outside = A - label_mean(A)
+
+    def squared(rows: np.ndarray) -> float:
+        return (rows.sum(axis=0) ** 2).sum() - (rows**2).sum()
+
+    return squared(outside) / squared(rest)
