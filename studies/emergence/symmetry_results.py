@@ -517,6 +517,18 @@ def quoted(results):
         found[f"alpha_batch_{row['batch_size']}"] = row["alpha"]
     for _, row in rows_with(fluctuations.make(results), fluctuating="eight and outside").iterrows():
         found[f"distance_{row['algo']}_A"] = row["distance"]
+    found["pinned_median"] = np.median([made.value for made in pinned.decide(results)])
+    for name in ("stiffness", "by the formula", "second"):
+        found[f"{name.replace(' ', '_')}_td"] = stiffnesses.make(results).set_index("setting").loc["td", name]
+    for name, setting in results["confined"].items():
+        two = step_sizes(np.stack([setting["equation"][-1], setting["runs"][:, -1].mean(axis=0)]), setting["discount"])
+        predicted, of_runs = two * [1, setting["states"]]
+        found[f"error_{name}"] = np.linalg.norm(predicted - of_runs) / np.linalg.norm(of_runs)
+    _, runs = next(by_start(results))
+    ends = {"zero": 0, "one": runs.index.get_level_values("corner").max()}
+    for name, corner in ends.items():
+        medians = runs.loc[corner].median()
+        found |= {f"corner_{name}_{column}": medians[column] for column in ("pattern", "median", "kept", "u_share")}
     return found
 
 
