@@ -479,22 +479,22 @@ def depths_and_discounts(results):
 def order(results):
     """Pretraining on ordinary and on relabelled tasks.
 
-    Above: mean A of the main setting, TD, divided by its largest entry, after pretraining on the paper's chains and on
-    relabelled chains. Below: the error of each trial on ordinary and on relabelled tasks (medians over tasks).
+    Left: mean A of the main setting, TD, divided by its largest entry, after pretraining on the paper's chains and on
+    relabelled chains. Right: the error of each trial on ordinary and on relabelled tasks (medians over tasks, on
+    enumerated prompts).
     """
     cell = results["runs"][results["main_cell"]]
-    made, axes = plt.subplot_mosaic([[*KINDS], ["error"] * 2], figsize=(WIDTH, 4.8), height_ratios=[1.2, 1])
+    made, axes = plt.subplot_mosaic([[*KINDS, "error"]], figsize=(WIDTH, 1.9), width_ratios=[1, 1, 1.6])
     for kind, A in zip(KINDS, cell["A"], strict=True):
         mean = shortest_identifiable(A, results["discount"]).mean(axis=0)
-        drawn = axes[kind].imshow(mean / np.abs(mean).max(), cmap=MAP, vmin=-1, vmax=1)
+        axes[kind].imshow(mean / np.abs(mean).max(), cmap=MAP, vmin=-1, vmax=1)
         axes[kind].set(title=f"trained on\n{kind} tasks", xticks=[], yticks=[])
-    made.colorbar(drawn, ax=axes["relabelled"], label="A / largest entry", ticks=[-1, 0, 1], shrink=0.8)
-    lower = axes["error"]
+    right = axes["error"]
     for kind, (ordinary, relabelled), colour in zip(KINDS, cell["median"][:, :, 0], LINES[1:3], strict=True):
-        lower.plot([0, 1], [ordinary, relabelled], color=colour, alpha=0.5)
-        lower.text(1.05, np.median(relabelled), f"trained on\n{kind} tasks", va="center")
-    lower.set(yscale="log", xlim=(-0.1, 1.5), ylabel="MSVE")
-    lower.set_xticks([0, 1], ["tested on\nordinary tasks", "tested on\nrelabelled tasks"])
+        right.plot([0, 1], [ordinary, relabelled], color=colour, alpha=0.5)
+        right.text(1.05, np.median(relabelled), f"trained on\n{kind}", va="center")
+    right.set(yscale="log", xlim=(-0.3, 1.9), title="median MSVE")
+    right.set_xticks([0, 1], ["tested on\nordinary", "tested on\nrelabelled"])
     return made
 
 
