@@ -11,6 +11,9 @@ replaced by the mean over copies and labels, and u by zero.  So the equation lea
 matters less for small learning rates.  If only some parts of the weights are averaged, we see what the others do.
 
 With ``label_free`` false, the equation has all entries of A, for tasks whose law depends on labels.
+
+With ``confined_from`` above 0, A has two numbers from this update on, alpha and beta, and of the others only a, from
+the law of constants (``constants``).
 """
 
 from collections.abc import Callable, Iterator
@@ -18,23 +21,48 @@ from pathlib import Path
 
 import numpy as np
 
+from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
+from studies.emergence.constants import eight_numbers, hessian, on_constants, outside_by_law
+from studies.emergence.few_numbers import basis
 from studies.emergence.symmetry import Gradient, label_mean, tasks_of
+
+# Tasks for the mean of a Hessian.
+TASKS = 200
 
 
 def main(setting: dict, output: Path) -> None:
-    """Write A of the equation (K, 2n, 2n) and of runs (S, K, 2n, 2n) after K numbers of updates.
+    """Write A of the equation (K, 2n, 2n) and of runs (S, K, 2n, 2n) after K numbers of updates, and Hessians.
 
+    ``hessians`` (S, 6, 6) are those at the eight numbers of the runs after the last update (``constants.hessian``).
     The keys of ``setting`` are those of ``symmetry.equation`` in ``config.yaml``.
     """
+    env, states, depth, discount = (setting[key] for key in ("env", "states", "depth", "discount"))
     runs = np.stack([run(setting, seed) for seed in range(setting["seeds"])])
-    save_arrays(output, equation=equation(setting), runs=runs)
+    tasks = sample_tasks(env, states, TASKS, generator(0, env, states, "hessian"))
+    numbers = eight_numbers(runs[:, -1], discount)
+    hessians = np.stack([hessian(row, tasks, discount, depth) for row in numbers])
+    save_arrays(output, equation=equation(setting), runs=runs, hessians=hessians)
+
+
+def start_of(setting: dict) -> np.ndarray:
+    """The start B_1 (x) I (2n, 2n) of the equation; ``start_matrix`` is B_1, for attention divided by n."""
+    return setting["states"] * np.kron(setting["start_matrix"], np.eye(setting["states"]))
+
+
+def confined(A: np.ndarray, setting: dict) -> np.ndarray:
+    """A (2n, 2n) with alpha and beta, the a of the law of constants (0 if there is none), and no other numbers."""
+    states, discount = setting["states"], setting["discount"]
+    numbers = eight_numbers(A, discount) * [1, 1, 0, 0, 0, 0]
+    s, _ = on_constants(numbers, states, discount)
+    numbers[2] = np.nan_to_num(outside_by_law(s, discount, setting["depth"]))
+    return states * np.tensordot(numbers, basis(8, states), axes=1)
 
 
 def equation(setting: dict) -> np.ndarray:
-    """A (K, 2n, 2n) of the equation from A = 0, after each of the numbers of updates ``snapshots``.
+    """A (K, 2n, 2n) of the equation from ``start_matrix``, after each of the numbers of updates ``snapshots``.
 
     ``averaged`` has the parts of the weights of copies that are replaced by their mean: "u", and of A "eight", the mean
     over labels, and "outside", the rest.  The equation averages all.
@@ -44,12 +72,15 @@ def equation(setting: dict) -> np.ndarray:
     updates = [update(setting) for _ in range(copies)]
     drawn = tasks_in(setting, copies, 2**32)
     parameters, kept = np.zeros((copies, wide + wide**2)), []
+    parameters[:, wide:] = start_of(setting).ravel()
+    confined_from = setting["confined_from"] or np.inf
     for count in range(1, snapshots[-1] + 1):
         for i, updated in enumerate(updates):
             parameters[i] = updated(parameters[i], next(drawn))
         A = parameters[:, wide:].reshape(copies, wide, wide)
         mean = A.mean(axis=0)
         mean = label_mean(mean) if setting["label_free"] else mean
+        mean = confined(mean, setting) if count >= confined_from else mean
         if count in snapshots:
             kept.append(mean)
         deviations = np.zeros_like(A)
@@ -64,11 +95,11 @@ def equation(setting: dict) -> np.ndarray:
 
 
 def run(setting: dict, seed: int) -> np.ndarray:
-    """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or of the same run with plain gradients."""
+    """A (K, 2n, 2n) of a run of ``ictd.pretrain``, or of the same run from another start or with plain gradients."""
     states = setting["states"]
     start = initial_weights(states, setting["initial_gain"], generator(seed, setting["env"], states, "weights"))
     updated = update(setting)
-    parameter, kept = np.concatenate([start.u, start.A.ravel()]), []
+    parameter, kept = np.concatenate([start.u, (start.A + start_of(setting)).ravel()]), []
     for count, task in enumerate(tasks_in(setting, 1, seed), 1):
         parameter = updated(parameter, task)
         if count in setting["snapshots"]:

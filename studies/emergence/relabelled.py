@@ -12,9 +12,13 @@ from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from ictd.weight_measures import shortest_identifiable
-from studies.emergence.few_numbers import without_u
+from studies.emergence.constants import eight_numbers, on_constants, outside_by_law
+from studies.emergence.few_numbers import basis, without_u
 from studies.emergence.questions import estimates_of_runs
 from studies.emergence.symmetry import family_part
+
+# Parts of A whose errors are compared.
+PARTS = "nothing", "family part", "two numbers", "and a by the law", "eight numbers", "all of A"
 
 
 def main(
@@ -36,6 +40,7 @@ def main(
     relabelled tasks, run, and for the MSVE (mean and median over tasks) tested on ordinary or relabelled tasks, and
     format.  Formats are enumerated prompts, each length with a column for each step, and each length grouped.
     ``constants`` and ``constants_family`` are errors for rewards of one, of all weights and of their family part.
+    ``parts`` are medians over tasks of the MSVE of ``PARTS`` of A on enumerated prompts of the tasks of pretraining.
     """
     kinds = env, f"relabelled_{env}"
     runs = []
@@ -60,7 +65,9 @@ def main(
         np.stack([error_of_constants(*pair, depth) for pair in zip(weights, tested, strict=True)])
         for weights in (runs, map(without_u, family))
     )
-    save_arrays(output, A=A, mean=mean, median=median, constants=constants, constants_family=constants_family)
+    parts = np.stack([errors_of_parts(*pair, depth) for pair in zip(A, tested, strict=True)])
+    arrays = {"mean": mean, "median": median, "constants": constants, "constants_family": constants_family}
+    save_arrays(output, A=A, parts=parts, **arrays)
 
 
 def error_of_constants(weights: Weights, data: UnseenTasks, depth: int) -> np.ndarray:
@@ -68,6 +75,21 @@ def error_of_constants(weights: Weights, data: UnseenTasks, depth: int) -> np.nd
     context = Context.enumerated(data.tasks.transition, np.ones_like(data.value))
     estimates = estimates_of_runs(weights, context, data.discount, depth)
     return np.abs((1 - data.discount) * estimates - 1).reshape(len(estimates), -1).mean(axis=1)
+
+
+def errors_of_parts(A: np.ndarray, data: UnseenTasks, depth: int) -> np.ndarray:
+    """Median MSVE (parts, S) over tasks of ``PARTS`` of A (S, 2n, 2n), on enumerated prompts."""
+    discount, n = data.discount, data.tasks.states
+    numbers = eight_numbers(A, discount)
+    two = numbers * [1, 1, 0, 0, 0, 0]
+    s, _ = on_constants(two, n, discount)
+    by_law = two.copy()
+    by_law[:, 2] = outside_by_law(s, discount, depth)
+    nothing, two, by_law, eight = (
+        n * np.tensordot(part, basis(8, n), axes=1) for part in (0 * numbers, two, by_law, numbers)
+    )
+    parts = nothing, family_part(shortest_identifiable(A, discount)), two, by_law, eight, A
+    return np.stack([np.median(errors(without_u(part), data, [ENUMERATED], depth)[0], axis=-1) for part in parts])
 
 
 def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int) -> np.ndarray:

@@ -55,18 +55,6 @@ def beta_in_the_rest(shares: pd.DataFrame) -> pd.Series:
     return (shares["family_2"] - shares["family_1"]) / (1 - shares["family_1"])
 
 
-@claim(">", 0.5)
-def ones(results):
-    """11' in G accounts for more than half of the family part without the step size alpha I.
-
-    The share of 11' in the family part without alpha I.
-    """
-    # Half, as for every pattern (ictd.report.claim).
-    shares = rows_with(results["shares"], depth=results["main"]["depth"])
-    for cell, trials in shares.groupby(CELL, sort=False):
-        yield cell, Trials(beta_in_the_rest(trials))
-
-
 @table
 def shares(results):
     """Means over trials, for each cell of the paper.

@@ -53,11 +53,12 @@ use rule emergence_step as emergence_slow_mode with:
         job="emergence_slow_mode/{design}",
 
 
-# Symmetry: relabelled tasks, the identities, the equation of the mean, and three questions.
+# Symmetry: relabelled tasks, the identities, the equation of the mean, the space of the weights, and questions.
 SYMMETRY = EMERGENCE["symmetry"]
 SYMMETRY_KINDS = [f"{kind}{MAIN['env']}" for kind in ("", "relabelled_")]
 with ending_in_a_sentence():
     SYMMETRY_EQUATIONS = variants(SYMMETRY["equation"], SYMMETRY["equations"])
+    SYMMETRY_SPACES = variants(SYMMETRY["space"], SYMMETRY["spaces"])
 SYMMETRY_OTHERS = [
     f"{algo}-{env}-{MAIN['states']}-{MAIN['depth']}"
     for env in SYMMETRY["other_chains"]
@@ -66,10 +67,8 @@ SYMMETRY_OTHERS = [
 SYMMETRY_FILES = [
     *expand("<results>/emergence/relabelled/{cell}.npz", cell=[*CELLS, *SYMMETRY_OTHERS]),
     *expand("<results>/emergence/equation/{name}.npz", name=SYMMETRY_EQUATIONS),
-    *expand("<results>/emergence/parts/{cell}.csv", cell=SYMMETRY["parts"]),
-    *expand(
-        "<results>/emergence/{table}/{env}.csv", table=["diversity", "ranges", "softmax"], env=SYMMETRY_KINDS
-    ),
+    *expand("<results>/emergence/space/{name}.csv", name=SYMMETRY_SPACES),
+    *expand("<results>/emergence/{table}/{env}.csv", table=["diversity", "ranges"], env=SYMMETRY_KINDS),
     "<results>/emergence/equivariance.csv",
     "<results>/emergence/drift.csv",
 ]
@@ -113,16 +112,6 @@ use rule emergence_step as emergence_mean_field with:
     priority: 1
 
 
-use rule emergence_step as emergence_parts with:
-    input:
-        weights=f"<results>/emergence/relabelled/{CELL}.npz",
-        options=step("studies.emergence.parts", SYMMETRY),
-    output:
-        f"<results>/emergence/parts/{CELL}.csv",
-    pathvars:
-        job=f"emergence_parts/{CELL}",
-
-
 use rule emergence_step as emergence_questions with:
     input:
         options=step(
@@ -139,19 +128,19 @@ use rule emergence_step as emergence_questions with:
         job="emergence_questions/{env}",
 
 
-use rule emergence_step as emergence_softmax with:
+use rule emergence_step as emergence_space with:
     input:
         options=step(
-            "studies.emergence.softmax",
-            SYMMETRY["softmax"],
+            "studies.emergence.space",
             SYMMETRY,
-            states=MAIN["states"],
+            setting=lambda wildcards: SYMMETRY_SPACES[wildcards.name],
             updates=config["tasks"],
         ),
     output:
-        "<results>/emergence/softmax/{env}.csv",
+        "<results>/emergence/space/{name}.csv",
     pathvars:
-        job="emergence_softmax/{env}",
+        job="emergence_space/{name}",
+    priority: 1
 
 
 use rule step as emergence_results with:

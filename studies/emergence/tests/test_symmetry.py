@@ -9,18 +9,17 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.context import Context
-from ictd.evaluation import draw_unseen_tasks
-from ictd.rng import generator
-from ictd.transformer import Weights
+from ictd.evaluation import draw_unseen_tasks, layer_measures
+from ictd.transformer import Weights, theta_td
 from ictd.weight_measures import unidentifiable_direction
 from studies.emergence import (
+    constants,
     few_numbers,
     identities,
     mean_field,
-    parts,
     questions,
     relabelled,
-    softmax,
+    space,
     symmetry,
     symmetry_results,
 )
@@ -35,6 +34,8 @@ SETTING = {
     "optimizer": "adam",
     "learning_rate": 0.001,
     "batch_size": 64,
+    "start_matrix": [[0, 0], [0, 0]],
+    "confined_from": 0,
 }
 
 
@@ -124,44 +125,92 @@ def test_the_equation_steps_by_the_mean_ratio_of_adams_moments():
 
 
 def test_softmax_attention_is_deflated_td():
-    scores = 0.7 * np.eye(STATES)
-    total = np.exp(0.7) + STATES - 1
-    A = softmax.attention_weights(2.0, softmax.attend(scores, np.ones(STATES)))
-    np.testing.assert_allclose(symmetry.step_sizes(A, GAMMA), [2.0 * (np.exp(0.7) - 1) / total, 2.0 / total])
-    assert few_numbers.share(A, few_numbers.basis(2, STATES), GAMMA) == pytest.approx(1)
-    assert softmax.temperature(scores) == pytest.approx(0.7)
+    tau, step, n = 0.7, 2.0, STATES
+    weights = np.exp(tau * np.eye(n)) / np.exp(tau * np.eye(n)).sum(axis=0)
+    sizes = symmetry.step_sizes(step * n * np.kron([[-1, 1], [0, 0]], weights), GAMMA)
+    np.testing.assert_allclose(sizes[0] / sizes[1], np.exp(tau) - 1)
+    np.testing.assert_allclose(sizes[0] + n * sizes[1], step)
 
 
-def test_estimates_with_softmax_are_those_of_the_transformer():
-    data, scores = draw_unseen_tasks(0, STATES, 2, 7, GAMMA, "boyan"), np.random.default_rng(0).normal(size=(3, 3))
-    for length in (0, 7):
-        expected = np.empty(2)
-        for i in range(2):
-            shares, P = (array[i] for array in softmax.columns_of(data.context(length)))
-            A = softmax.attention_weights(0.5, softmax.attend(scores, shares))
-            model = ictd.Model(Weights(np.zeros(6), A), DEPTH, GAMMA)
-            values = model.values(Context.of_shares(3, P / 3, data.tasks.reward[i]))
-            expected[i] = data.tasks.stationary[i] @ (values - data.value[i]) ** 2
-        np.testing.assert_allclose(softmax.errors(0.5, scores, data, length, DEPTH), expected)
+def test_layers_are_exact_for_constants_by_the_law():
+    alpha, beta = 0.9, 0.3
+    t = constants.outside_by_law(alpha + STATES * beta, GAMMA, DEPTH)
+    for a, b in ((t, 0), (0, t / STATES)):
+        A = STATES * np.tensordot([alpha, beta, a, b], few_numbers.basis(4, STATES), axes=1)
+        data = draw_unseen_tasks(0, STATES, 2, 1, GAMMA, "boyan")
+        error = relabelled.error_of_constants(Weights(np.zeros((1, 6)), A[None]), data, DEPTH)
+        np.testing.assert_allclose(error, 0, atol=1e-5)
+        numbers = constants.eight_numbers(A, GAMMA)
+        np.testing.assert_allclose(numbers[:4], [alpha, beta, a, b], atol=ROUNDING)
+        np.testing.assert_allclose(constants.on_constants(numbers, STATES, GAMMA), [1.8, t])
+    assert np.isnan(constants.outside_by_law(0.6, GAMMA, DEPTH))
 
 
-def test_slopes_of_scores_are_derivatives():
-    numbers, gradient, columns = np.random.default_rng(0).normal(size=10), random_matrices(), np.array([5, 0, 2])
+def test_the_stiffness_is_the_ratio_of_derivatives_and_of_the_hessian_for_constants():
+    def answer(s, t):
+        return (s - t) * ((1 - s * (1 - GAMMA) + t * (1 + GAMMA)) ** np.arange(DEPTH)).sum()
 
-    def value(numbers):
-        attention = softmax.attend(softmax.scores_of(numbers), columns)
-        return (gradient * softmax.attention_weights(numbers[0], attention)).sum()
+    numbers, small = np.array([0.3, 0.1, 0.05, 0.0, 0.0, 0.0]), 1e-6
+    s, t = constants.on_constants(numbers, STATES, GAMMA)
+    slopes = [answer(s + a, t + b) - answer(s - a, t - b) for a, b in ((small, 0), (0, small))]
+    ratio = constants.stiffness(s, t, GAMMA, DEPTH)
+    np.testing.assert_allclose(ratio, slopes[1] / slopes[0], rtol=1e-6)
+    transition = np.full((1, STATES, STATES), 1 / STATES)
+    hessian = constants.hessian(numbers, ictd.Tasks(transition, np.ones((1, STATES))), GAMMA, DEPTH)
+    direction = np.outer([1, ratio], [1, STATES, GAMMA]).ravel()[[0, 1, 3, 4, 2, 5]]
+    slope = slopes[0] / (2 * small) * direction
+    np.testing.assert_allclose(hessian, np.outer(slope, slope), rtol=1e-5)
 
-    expected = [(value(numbers + step) - value(numbers - step)) / 2e-6 for step in 1e-6 * np.eye(10)]
-    np.testing.assert_allclose(softmax.slopes(numbers, columns, gradient), expected, atol=1e-7)
+
+def test_the_confined_equation_has_two_numbers_and_the_law():
+    setting = SETTING | {"snapshots": [3], "label_free": True, "copies": 2, "averaged": symmetry_results.PARTS}
+    setting |= {"start_matrix": [[-1.8, 1.9], [0.1, 0]], "confined_from": 2}
+    numbers = constants.eight_numbers(mean_field.equation(setting)[0], GAMMA)
+    s = numbers[0] + STATES * numbers[1]
+    np.testing.assert_allclose(numbers[2], constants.outside_by_law(s, GAMMA, DEPTH))
+    np.testing.assert_allclose(numbers[3:], 0, atol=ROUNDING)
+    free = constants.eight_numbers(mean_field.equation(setting | {"confined_from": 0})[0], GAMMA)
+    assert 0 < np.abs(free[:2] - numbers[:2]).max() < 0.01 and abs(free[4]) > 0.01
 
 
-def test_the_best_temperature_has_the_lowest_error():
-    data = draw_unseen_tasks(0, STATES, 20, 7, GAMMA, "boyan")
-    step, scores = softmax.best_numbers(data, 7, DEPTH)
-    others = [(step * (1 + i), scores * (1 + j)) for i in (-0.1, 0, 0.1) for j in (-0.1, 0, 0.1)]
-    errors = [softmax.errors(*other, data, 7, DEPTH).mean() for other in others]
-    assert np.argmin(errors) == 4
+SPACE = {"env": "boyan", "states": STATES, "depth": DEPTH, "corners": [1.0], "seeds": 2, "learning_rate": 0.001}
+
+
+@pytest.mark.parametrize(("algo", "clip"), [("td", 0), ("mc", 0.5)])
+def test_pretraining_of_all_of_P_and_Q_is_that_of_the_library(algo, clip):
+    attention = ictd.GramAttention(STATES, DEPTH, seeds=range(2))
+    chains = ictd.TaskDistribution("boyan", states=STATES)
+    settings = {"target": algo, "updates": 10, "seeds": range(2), "clip": clip, "progress": False}
+    ictd.pretrain_attention(attention, chains, GAMMA, **settings)
+    P, Q = space.pretrained(SPACE | {"algo": algo, "clip": clip}, GAMMA, 10)
+    np.testing.assert_allclose(P[0], attention.P.detach()[:, 0, 0], atol=ROUNDING)
+    np.testing.assert_allclose(Q[0], attention.Q.detach()[:, 0, 0], atol=ROUNDING)
+
+
+def test_measures_of_the_whole_space_are_those_of_weights_and_of_both_signs(tmp_path):
+    start = space.initial_parameters(STATES, [0.0, 2.0], 1)
+    assert (start[0, :, 0, -1, -1] == [0, 2]).all() and (start[:, 0] == start[:, 1]).sum() == 2 * 49 - 1
+    P, Q = space.kept(*start)
+    P[..., -1, -1] = 1
+    data = draw_unseen_tasks(0, STATES, 5, 1, GAMMA, "boyan", "space")
+    layers = space.estimates_by_layer(P, Q, space.prompts(data.tasks, GAMMA), DEPTH)
+    weights = few_numbers.without_u(Q[0, 0, :-1, :-1])
+    expected = ictd.Model(weights, DEPTH, GAMMA).values(Context.enumerated(data.tasks.transition, data.tasks.reward))
+    np.testing.assert_allclose(layers[-1, 0, 0], expected)
+    found = space.layer_is_td(layers, data, GAMMA)
+    np.testing.assert_allclose(found[0, 0], layer_measures(weights, data, DEPTH)["layer_is_td"])
+    both = [space.measures(*pair, GAMMA) for pair in ((P, Q), (-P, -Q))]
+    for name, value in both[0].items():
+        np.testing.assert_allclose(value, both[1][name])
+    A = theta_td(STATES).A + np.kron([[0, 0.5], [0, 0]], np.eye(STATES))
+    Q[..., :-1, :-1] = -A
+    found = space.measures(P, Q, GAMMA)
+    np.testing.assert_allclose(found["bootstrap"], 1.5)
+    np.testing.assert_allclose(found["pattern"], -(2.5**2) / (2 * (1 + 1.5**2)))
+    np.testing.assert_allclose(found["corner_share"], 1)
+    space.main(SPACE | {"algo": "td", "clip": 0}, GAMMA, 3, 5, tmp_path / "space.csv")
+    row = pd.read_csv(tmp_path / "space.csv").iloc[0]
+    assert row.zero > 0 and row.u_share > 0 and row.kept != row["median"]
 
 
 def test_runs_with_one_depth_and_discount_are_those_of_pretrain():
@@ -178,16 +227,13 @@ def test_some_of_draws_from_a_fixed_set():
 
 
 def test_errors_of_parts_and_of_both_kinds_of_tasks(tmp_path):
-    cell = "td", "boyan", STATES, DEPTH, GAMMA
-    relabelled.main(*cell, 2, 10, 5, [2, 4], [], tmp_path / "runs.npz")
+    relabelled.main("td", "boyan", STATES, DEPTH, GAMMA, 2, 10, 5, [2, 4], [], tmp_path / "runs.npz")
     runs = np.load(tmp_path / "runs.npz")
-    parts.main("boyan", STATES, DEPTH, GAMMA, 5, tmp_path / "runs.npz", tmp_path / "parts.csv")
-    table = pd.read_csv(tmp_path / "parts.csv").set_index(["env", "part"])
     for i, env in enumerate(("boyan", "relabelled_boyan")):
-        A = symmetry.shortest_identifiable(runs["A"][i], GAMMA)
-        np.testing.assert_allclose(sum(parts.parts_of(A, GAMMA).values()), A, atol=ROUNDING)
-        tasks = ictd.sample_tasks(env, STATES, 5, generator(0, env, STATES, "parts"))
-        expected = np.median(questions.enumerated_errors(few_numbers.without_u(A), tasks, GAMMA, DEPTH))
-        steps = table.loc[env].sort_values("step")["median"]
-        np.testing.assert_allclose(steps.iloc[-1], expected)
-        assert len(steps) == 10 and steps["nothing"] > steps["two numbers"] > 0
+        data = draw_unseen_tasks(0, STATES, 5, 4, GAMMA, env, "symmetry")
+        everything = few_numbers.without_u(runs["A"][i])
+        expected = np.median(questions.enumerated_errors(everything, data.tasks, GAMMA, DEPTH), axis=-1)
+        np.testing.assert_allclose(runs["parts"][i, -1], expected)
+        np.testing.assert_allclose(runs["parts"][i, 0], np.median(data.error(0 * data.value)))
+        # After ten updates no t makes constants exact.
+        assert np.isnan(runs["parts"][i, 3]).all() and len(np.unique(runs["parts"][i])) == 2 * 4 + 2

@@ -1,0 +1,80 @@
+"""Constants: the answer to rewards of one pins one combination of the eight numbers.
+
+Let s and t be what K and N of A = K [-I, I] + N [I, I] do to constants,
+
+    s = alpha + n beta + gamma h,    t = a + n b + gamma c,
+
+for attention divided by n.  A layer multiplies constants by lambda = 1 - s (1 - gamma) + t (1 + gamma), and L layers
+answer rewards of one with (s - t) (1 + lambda + ... + lambda^(L-1)).  The *law of constants* is that this answer is the
+value, 1 / (1 - gamma).  docs/theory.md (section "Constants pin one number") has the derivation.
+"""
+
+import numpy as np
+
+from ictd.context import Context
+from ictd.mrp import Tasks
+from ictd.transformer import Model
+from studies.emergence.few_numbers import basis, nearest_numbers, without_u
+from studies.emergence.symmetry import label_mean
+
+# Factors lambda of the table of the law; those of pretrained weights are between 0.9 and 1.4.
+FACTORS = np.linspace(0, 4, 40_001)
+# Step of the differences that stand for derivatives, over the largest number.
+STEP = 1e-5
+
+
+def eight_numbers(A: np.ndarray, discount: float) -> np.ndarray:
+    """alpha, beta, a, b, h and c (..., 6) of the mean over labels of A (..., 2n, 2n), for attention divided by n."""
+    n = A.shape[-1] // 2
+    return nearest_numbers(label_mean(A), basis(8, n), discount) / n
+
+
+def on_constants(numbers: np.ndarray, states: int, discount: float) -> tuple[np.ndarray, np.ndarray]:
+    """s and t (...) of ``eight_numbers`` (..., 6)."""
+    alpha, beta, a, b, h, c = np.moveaxis(numbers, -1, 0)
+    return alpha + states * beta + discount * h, a + states * b + discount * c
+
+
+def powers(factor: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of lambda^l over l < L, and its derivative, for factors lambda (...)."""
+    layers = np.arange(depth)
+    factor = np.asarray(factor)[..., None]
+    slopes = layers[1:] * factor ** (layers[1:] - 1)
+    return (factor**layers).sum(axis=-1), slopes.sum(axis=-1)
+
+
+def outside_by_law(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
+    """The t (...) with which L > 1 layers are exact for constants.
+
+    From the law follow s = (2 gamma / (1 - gamma) + lambda^L) / (2 gamma sum_{l<L} lambda^l) and t = (lambda - 1 + s (1
+    - gamma)) / (1 + gamma).  Of two solutions this is the one with the smaller lambda; it is NaN if there is none.
+    """
+    total, _ = powers(FACTORS, depth)
+    by_factor = (2 * discount / (1 - discount) + FACTORS**depth) / (2 * discount * total)
+    last = np.argmin(by_factor)
+    falling = slice(last, None, -1)
+    factor = np.interp(s, by_factor[falling], FACTORS[falling], left=np.nan, right=np.nan)
+    return (factor - 1 + s * (1 - discount)) / (1 + discount)
+
+
+def stiffness(s: np.ndarray, t: np.ndarray, discount: float, depth: int) -> np.ndarray:
+    """How many times as much the answer to rewards of one changes with t as with s."""
+    factor = 1 - s * (1 - discount) + t * (1 + discount)
+    total, slope = powers(factor, depth)
+    by_s = total - (s - t) * (1 - discount) * slope
+    by_t = -total + (s - t) * (1 + discount) * slope
+    return by_t / by_s
+
+
+def hessian(numbers: np.ndarray, tasks: Tasks, discount: float, depth: int) -> np.ndarray:
+    """The Gauss-Newton Hessian (6, 6) of half the MSVE in the numbers, on enumerated prompts: the mean of J' D_mu J."""
+    context = Context.enumerated(tasks.transition, tasks.reward)
+    bases = tasks.states * basis(8, tasks.states)
+
+    def values(numbers: np.ndarray) -> np.ndarray:
+        return Model(without_u(np.tensordot(numbers, bases, axes=1)), depth, discount).values(context)
+
+    step = STEP * np.abs(numbers).max()
+    slopes = [(values(numbers + one) - values(numbers - one)) / (2 * step) for one in step * np.eye(6)]
+    J = np.stack(slopes, axis=-1)  # (N, n, 6)
+    return np.einsum("ts,tsi,tsj->ij", tasks.stationary, J, J) / len(tasks)
