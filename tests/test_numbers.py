@@ -89,6 +89,17 @@ def test_differences_are_named(folder, row, value, said):
     assert different(reference, missing, 1e-6, 0) == [f"{said.partition(' is ')[0]} is not in the reference"]
 
 
+@pytest.mark.parametrize(("value", "verdict", "agree"), [(0.9, "holds", True), (1.1, "refuted", False)])
+def test_rounding_agrees_with_rounding(folder, value, verdict, agree):
+    """The value of a claim on rounding; the claim of the folder has the end of an interval."""
+    of_claim = json.loads((folder / "claims.json").read_text())[0]
+    rows = []
+    for changes in ({"high": None}, {"high": None, "value": value, "verdict": verdict}):
+        (folder / "claims.json").write_text(json.dumps([of_claim | changes]))
+        rows.append(reference_of(folder))
+    assert (different(*rows, 1e-6, 0) == []) == agree
+
+
 def test_close_numbers_agree(folder):
     reference = reference_of(folder)
     changed = reference.copy()

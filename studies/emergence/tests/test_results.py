@@ -11,6 +11,8 @@ from studies.emergence.few_numbers import basis
 
 CELL = {"algo": "td", "env": "boyan", "states": 5, "depth": 10}
 SEEDS, GAMMA, STATES = np.arange(8), 0.9, 3
+# 36 of 36 runs show a share of 0.9.
+RUNS = np.arange(36)
 ALL_PARTS = {"averaged": symmetry_results.PARTS, "label_free": True}
 
 
@@ -20,7 +22,7 @@ def results():
     best = {"env": "boyan", "states": 5, "discount": GAMMA, "depth": 3}
     rows = [{**best, "numbers": k, "group": g, "mean": (1 + g) / 50**k} for k in (1, 2) for g in range(6)]
     minima = {"states": 5, "depth": 10, "start": range(3), "msve": 1e-6, "test_msve": [2e-6, 1e-6, 3e-6]}
-    descents = pd.DataFrame({**minima, "outside": 0.0, "distance": [0, 1e-5, 0.5], "point": [0, 0, 1]})
+    descents = pd.DataFrame({**minima, "outside": 0.0, "point": [0, 0, 1]})
     sets = [descents.assign(set=name, least_curvature=[1.0, 1.0, np.nan]) for name in ("2", "family", "all")]
     designs = [
         pd.DataFrame({"design": name, "seed": SEEDS, "slow": 0.9, "ones": ones})
@@ -32,10 +34,11 @@ def results():
     median[0, 1] *= 30
     cell = {"A": runs, "median": median, "constants": np.full((2, 8), 0.03) + 1e-4 * SEEDS}
     equation = {"runs": runs[0][:, None].copy(), "equation": runs[:1, 0].copy()}
-    ranges = pd.DataFrame({"seed": SEEDS, "env": "boyan", "trained": "fixed", "discount": GAMMA, "constant": 1.1})
-    depths = [ranges.assign(depth=d, median=m, expanding=1.0) for d, m in ((10, 0.01), (300, 1e3 * (1 + SEEDS)))]
-    deviations = dict.fromkeys(["outputs", "updates", "odd_outputs", "odd_updates"], 0.0)
-    drift = {"discount": GAMMA, "depth": 3, "formula": 2.0, "mc": 2.0, "td": 2 * (1 - GAMMA)}
+    ranges = pd.DataFrame({"seed": RUNS, "env": "boyan", "trained": "fixed", "discount": GAMMA, "constant": 1.1})
+    depths = [ranges.assign(depth=d, median=m, expanding=1.0) for d, m in ((10, 0.01), (300, 1e3 * (1 + RUNS)))]
+    deviations = dict.fromkeys(["outputs", "weights", "odd_outputs", "odd_weights"], 1e-16)
+    deviations |= {"condition_outputs": 1.0, "condition_weights": 10.0, "states": 5}
+    drift = {"states": 5, "discount": GAMMA, "depth": 3, "formula": 2.0, "mc": 2.0, "td": 2 * (1 - GAMMA)}
     return {
         "main": {"env": "boyan", "states": 5, "depth": 10},
         "discount": GAMMA,
@@ -48,7 +51,10 @@ def results():
         "equations": {"td": ALL_PARTS | equation},
         "equivariance": pd.DataFrame({"engine": ["compiled"], **deviations}),
         "drift": pd.DataFrame([drift]),
-        "diversity": pd.DataFrame({"env": "boyan", "states": 5, "depth": 30, "tasks": [256, 0], "mean": [0.05, 0.04]}),
+        "diversity": pd.concat(
+            pd.DataFrame({"env": "boyan", "states": 5, "depth": 30, "seed": SEEDS, "tasks": tasks, "mean": mean})
+            for tasks, mean in ((256, 0.05 + 1e-3 * SEEDS), (0, 0.04))
+        ),
         "ranges": pd.concat(depths, ignore_index=True),
     }
 
@@ -69,13 +75,14 @@ def failing(results):
         ("minimisers", "least_curvature", 1.0, {"one_minimum"}),
         ("slow_mode", "ones", 0.95, {"follows_slow_mode"}),
         ("drift", "mc", 2.1, {"identities"}),
-        ("equivariance", "updates", 1e-9, {"identities"}),
+        ("equivariance", "weights", 1e-11, {"identities"}),
+        ("equivariance", "odd_outputs", np.nan, {"identities"}),
         ("A", np.s_[1, :, 0], 2.0, {"mean_outside", "two_numbers"}),
         ("A", np.s_[0, :, 0, 1], 2.0, {"mean_outside"}),
         ("median", np.s_[:], 0.01, {"lost_order"}),
         ("constants", np.s_[:], 0.4, {"constants"}),
         ("equation", np.s_[:, 0], 0.0, {"prediction"}),
-        ("diversity", "mean", [0.5, 0.04], {"enough_tasks"}),
+        ("diversity", "mean", np.repeat([0.5, 0.04], 8), {"enough_tasks"}),
         ("ranges", "median", 0.01, {"only_its_depth", "expanding_constants"}),
         ("ranges", "expanding", 0.0, {"expanding_constants"}),
     ],
