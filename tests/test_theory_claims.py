@@ -1,7 +1,6 @@
 """Claims on the theory, decided on made-up tables; each claim can hold and fail."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from drawn import numbered, where
 from html_page import Page
@@ -37,7 +36,9 @@ def tables():
     steps = numbered({"algo": ["td", "mc"], **SETTINGS, "draw": [1, 0], "layer": [1, 9, LONG]}, [])
     return {
         "statements": sides, "neu": neu, "pretrained": line, "repeated": repeated,
-        "agreement": pd.DataFrame({"weights": ["theta_td", "random"], "states": 3, "depth": 9, "compiled": 2e-15, "appendix": 0}),
+        "agreement": numbered({"weights": ["theta_td", "random"], "states": [3], "depth": [9]}, []).assign(
+            compiled=2e-15, appendix=0
+        ),
         "precision": digits, "family": members.assign(violations=0),
         "family_updates": steps.assign(norm=np.exp(-0.1 * steps["layer"])),
     }  # fmt: skip

@@ -71,14 +71,11 @@ def identities(results):
     """
     # Of states, a layer has sums of 2n terms.  Their rounding errors are multiplied by the condition
     # (studies.emergence.identities), up to 8 for weights, because Adam divides entries that nearly cancel by their
-    # size; and each update adds its own.  Ratios are up to 0.04; without the permutation they are above 1e11.
-    table = results["equivariance"]
-    allowed = rounding(2 * table["states"], DEPTH)
-    for name, prefix in (("permuted", ""), ("negative", "odd_")):
-        outputs = table[f"{prefix}outputs"] / table["condition_outputs"] / allowed
-        weights = table[f"{prefix}weights"] / table["condition_weights"] / (UPDATES * allowed)
-        for engine, ratio in np.maximum(outputs, weights).groupby(table["engine"]):
-            yield (name, engine), ratio.max(skipna=False)
+    # size; and each update adds its own.  Ratios are up to 0.01; if only tasks are permuted, they are above 1e9.
+    for engine, group in results["equivariance"].groupby("engine"):
+        for name in ("permuted", "negative"):
+            ratios = group[name] / (UPDATES * rounding(2 * group["states"], DEPTH))
+            yield (name, engine), ratios.max(skipna=False)
     # The n rewards have values up to sqrt(n) / (1 - gamma).  A layer adds to the derivative of an estimate at most
     # 2 sqrt(n) / (1 - gamma).  So the terms of an expected update sum to at most 2n L / (1 - gamma)^2.  Ratios are up
     # to 0.07; with the formula of the other algorithm they are up to 1e13.

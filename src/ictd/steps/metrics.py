@@ -94,7 +94,7 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
 
 
 def _mean_msve(result: dict, name: str, **names) -> dict:
-    """A row for each seed and context length, with the mean and the median over tasks of the array ``name`` (S, M, k)."""
+    """A row for each seed and context length: mean and median over tasks of the array ``name`` (S, M, k)."""
     axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
     columns = {"msve": result[name].mean(axis=-1), "median": np.median(result[name], axis=-1)}
     return long_table(axes, columns, **names)

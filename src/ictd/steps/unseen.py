@@ -37,8 +37,8 @@ def main(
 
     The files of ``weights`` are named after cells.  The files of ``baselines``, which have the factors of the
     baselines, are named "states-depth".  The first two tables have a row for each trial and context length, with the
-    mean and the median over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated
-    prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
+    mean and the median over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for
+    enumerated prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
     """
     cells = {}
     for path in weights:

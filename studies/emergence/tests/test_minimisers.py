@@ -91,13 +91,11 @@ def test_points_are_numbered_and_only_resolved_ones_have_curvatures():
     assert np.isnan(found[2]["least_curvature"])
 
 
-@pytest.mark.parametrize(
-    ("least", "asymmetry", "resolved"), [(1e-9, 1e-12, True), (-1e-9, 1e-12, True), (1e-9, 1e-9, False), (1e-16, 0, False)]
-)
-def test_curvatures_that_may_be_rounding_are_none(least, asymmetry, resolved):
-    H = np.diag([1.0, least, 2.0])
+@pytest.mark.parametrize(("asymmetry", "expected"), [(1e-12, 1e-9), (1e-9, np.nan)])
+def test_a_curvature_that_may_be_rounding_is_none(asymmetry, expected):
+    H = np.diag([1.0, 1e-9, 2.0])
     H[1, 0] = asymmetry
-    assert minimisers.least_curvature(H) == pytest.approx(least if resolved else np.nan, nan_ok=True)
+    assert minimisers.least_curvature(H) == pytest.approx(expected, nan_ok=True)
 
 
 def mean_error(tasks, depth, alpha, beta):

@@ -19,7 +19,7 @@ CONVERGENCE = "Inference Time Convergence"
 MINIMIZER = "Global Minimizer of Pretraining Loss"
 PROOF = "Proof of Theoretical Results"
 BEYOND = "Beyond the paper's theory"
-# A claim without another section goes beyond the paper's theory.  Identities, bounds and counts are exact; statistics of
+# A claim without another section goes beyond the paper's theory.  Identities, bounds and counts are exact; means over
 # trials have intervals.
 claim = partial(part.claim, section=BEYOND, exact=True)
 
@@ -376,24 +376,26 @@ def over_rounding(differences: pd.Series, states: pd.Series, layers: pd.Series) 
     return (differences / (2 * rounding(2 * states, layers))).max(skipna=False)
 
 
-@claim("<", 1, kind="check")
-def gradients_compiled(results):
-    """The gradients of the compiled engine equal those of torch on whole prompts.
+def gradients_claim(way: str, words: str) -> Statement:
+    """Claim that gradients by a way of the table "agreement" are those of torch."""
 
-    Largest difference of an entry, divided by the largest entry and by what rounding may do.
-    """
-    table = results.theory["agreement"]
-    yield "all", over_rounding(table["compiled"], table["states"], table["depth"])
+    @claim(
+        "<",
+        1,
+        kind="check",
+        id=f"gradients_{way}",
+        statement=f"The gradients {words} equal those of torch on whole prompts.",
+    )
+    def gradients(results):
+        """Largest difference of an entry, divided by the largest entry and by what rounding may do."""
+        table = results.theory["agreement"]
+        yield "all", over_rounding(table[way], table["states"], table["depth"])
+
+    return gradients
 
 
-@claim("<", 1, kind="check")
-def gradients_appendix(results):
-    """The gradients by the appendix's recursions equal those of torch on whole prompts.
-
-    Largest difference of an entry, divided by the largest entry and by what rounding may do.
-    """
-    table = results.theory["agreement"]
-    yield "all", over_rounding(table["appendix"], table["states"], table["depth"])
+gradients_compiled = gradients_claim("compiled", "of the compiled engine")
+gradients_appendix = gradients_claim("appendix", "by the appendix's recursions")
 
 
 def digits_claim(quantity: str) -> Statement:
