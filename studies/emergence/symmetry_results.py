@@ -71,7 +71,7 @@ def identities(results):
     """
     # Of states, a layer has sums of 2n terms.  Their rounding errors are multiplied by the condition
     # (studies.emergence.identities), up to 8 for weights, because Adam divides entries that nearly cancel by their
-    # size; and each update adds its own.  Ratios are up to 0.01; if only tasks are permuted, they are above 1e9.
+    # size; and each update adds its own.  Ratios are up to 0.01; if only tasks are permuted, they are above 1e12.
     for engine, group in results["equivariance"].groupby("engine"):
         for name in ("permuted", "negative"):
             ratios = group[name] / (UPDATES * rounding(2 * group["states"], DEPTH))
