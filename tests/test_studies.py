@@ -34,7 +34,7 @@ def load(folder, settings):
     return int((folder / "total.txt").read_text().split()[0])
 
 
-@claim(">", 5)
+@claim(">", 5, exact=True)
 def large(total):
     """The sum is large.
 

@@ -55,7 +55,7 @@ MEASURED = {
     "pattern_A12": "squared cosine of block A12 and I",
     "pattern_A21": "relative squared norm of block A21",
     "pattern_A22": "relative squared norm of block A22",
-    "signs": "wrong signs on the diagonals",
+    "bootstraps": "ratio of A12 to A11",
     "pattern_P": "largest entry of u",
     "consistent": "trials with the pattern",
     "finite": "trials that did not diverge",

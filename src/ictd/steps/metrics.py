@@ -68,7 +68,7 @@ def main(
 
 
 def msve_table(evaluations: dict[Cell, dict]) -> list[dict]:
-    """Tabulate the MSVE of each run at each context length, the mean over unseen tasks.
+    """Tabulate the MSVE of each run at each context length, the mean and the median over unseen tasks.
 
     Parameters
     ----------
@@ -94,9 +94,10 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
 
 
 def _mean_msve(result: dict, name: str, **names) -> dict:
-    """A row for each seed and context length, with the mean over tasks of the array ``name`` (S, M, k)."""
+    """A row for each seed and context length: mean and median over tasks of the array ``name`` (S, M, k)."""
     axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
-    return long_table(axes, {"msve": result[name].mean(axis=-1)}, **names)
+    columns = {"msve": result[name].mean(axis=-1), "median": np.median(result[name], axis=-1)}
+    return long_table(axes, columns, **names)
 
 
 def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:

@@ -37,8 +37,8 @@ def main(
 
     The files of ``weights`` are named after cells.  The files of ``baselines``, which have the factors of the
     baselines, are named "states-depth".  The first two tables have a row for each trial and context length, with the
-    mean over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated
-    prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
+    mean and the median over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for
+    enumerated prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
     """
     cells = {}
     for path in weights:
@@ -72,7 +72,7 @@ def main(
         by_length = [errors_at(data, length, models, settings) for length in lengths]
         for name in by_length[0]:
             msve = np.stack([errors[name].reshape(shape) for errors in by_length], axis=1)  # (S, lengths, k)
-            means = {"msve": msve[:, 1:].mean(axis=-1)}
+            means = {"msve": msve[:, 1:].mean(axis=-1), "median": np.median(msve[:, 1:], axis=-1)}
             axes = {"seed": seeds, "context_length": context_lengths}
             if isinstance(name, Cell):
                 tables["unseen_msve"].append(long_table(axes, means, **name._asdict()))
