@@ -9,7 +9,15 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.baselines import batch_td, certainty_equivalence, constant_estimate, lstd
+from ictd.baselines import (
+    BASELINES,
+    batch_td,
+    best_factors,
+    certainty_equivalence,
+    constant_estimate,
+    lstd,
+    tuned_baselines,
+)
 from ictd.context import Context
 
 STATES, DISCOUNT = 3, 0.85
