@@ -103,16 +103,21 @@ def _mean_msve(result: dict, name: str, **names) -> dict:
 def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
     """Tabulate the MSVE of theta^TD with each step size, the mean over tuning tasks and context lengths.
 
-    The step size with the least MSVE is that of the baseline ``theta_td``.
+    The baseline ``theta_td`` has the best step size of each context length.
 
     Parameters
     ----------
     baselines : dict
-        For each (states, depth) ``step_sizes`` (K,), and ``tuning_msve`` (T, K), of which ``theta_td`` has the first
-        row.
+        For each (states, depth) ``step_sizes`` (K,), and ``tuning_msve`` (T, 1 + lengths, K), of which ``theta_td`` has
+        the first entry, and enumerated contexts have the first row.
     """
     return [
-        long_table({"step_size": result["step_sizes"]}, {"msve": result["tuning_msve"][0]}, states=states, depth=depth)
+        long_table(
+            {"step_size": result["step_sizes"]},
+            {"msve": result["tuning_msve"][0, 1:].mean(axis=0)},
+            states=states,
+            depth=depth,
+        )
         for (states, depth), result in baselines.items()
     ]
 

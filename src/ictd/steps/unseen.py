@@ -64,12 +64,14 @@ def main(
             trials = [layer_measures(one[i], part, cell.depth, scaled_attention) for i, part in enumerate(parts)]
             measured = {name: np.array([trial[name] for trial in trials]) for name in trials[0]}
             tables["layers"].append(long_table({"seed": seeds}, measured, **cell._asdict()))
-        settings = [
-            Given(discount, depth, lstd_ridge, scaled_attention, best, run=run_compiled)
-            for (n, depth), best in factors.items()
-            if n == states
-        ]
-        by_length = [errors_at(data, length, models, settings) for length in lengths]
+        by_length = []
+        for i, length in enumerate(lengths):
+            settings = [
+                Given(discount, depth, lstd_ridge, scaled_attention, best[i], run=run_compiled)
+                for (n, depth), best in factors.items()
+                if n == states
+            ]
+            by_length.append(errors_at(data, length, models, settings))
         for name in by_length[0]:
             msve = np.stack([errors[name].reshape(shape) for errors in by_length], axis=1)  # (S, lengths, k)
             means = {"msve": msve[:, 1:].mean(axis=-1), "median": np.median(msve[:, 1:], axis=-1)}
