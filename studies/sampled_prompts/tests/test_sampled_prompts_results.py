@@ -106,3 +106,21 @@ def test_claims_on_more_tasks_and_on_the_fitted_prior(made_up):
     for (name, setting), samples in expected.items():
         found = dict(getattr(study, name).compute(made_up))[setting]
         np.testing.assert_allclose(found.samples, samples, err_msg=name)
+
+
+def test_the_table_of_gains_has_means_medians_and_the_share_of_the_level(made_up):
+    row = where(study.gain.make(made_up), cell="mc-boyan-5-30", steps=20).iloc[0]
+
+    def of(shown, column):
+        names = {"setting": "paper", "method": "mc", "env": "boyan", "shown": shown, "context_length": 20}
+        return where(made_up["errors"], **names)[column].mean()
+
+    assert (
+        row["paper: over the answer to reward 1"] == f"{of('per_state', 'mean'):.3g} ({of('per_state', 'median'):.3g})"
+    )
+    assert row["theta^TD: tuned factor"] == "{:.3g} ({:.3g})".format(
+        *where(made_up["errors"], method="theta_td", shown="step_tuned", context_length=20)[["mean", "median"]].mean()
+    )
+    measured = row[["answer to reward 1", "share of the level in the MSVE", "correlation"]].astype(float)
+    level = of("step", "level") / of("step", "mean")
+    np.testing.assert_allclose(measured, [of("ones", "typical"), level, of("step", "correlation")])
