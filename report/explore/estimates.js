@@ -100,6 +100,44 @@ function transformerEstimate(weights, context, depth, discount) {
   return estimate;
 }
 
+// Columns [phi(S_t); gamma phi(S_{t+1})] of the steps of a path; or, without a path, a column
+// [phi(s); gamma sum_j p(j | s) phi(j)] for each state s.
+function promptColumns(task, path, discount) {
+  const n = task.reward.length;
+  const states = path ? path.slice(0, -1) : task.reward.map((_, s) => s);
+  return Array.from(states, (state, t) => {
+    const column = new Float64Array(2 * n);
+    column[state] = 1;
+    for (let j = 0; j < n; j++) {
+      const p = path ? Number(path[t + 1] === j) : task.transition[state * n + j];
+      column[n + j] = discount * p;
+    }
+    return { state, column };
+  });
+}
+
+// The last row of a prompt after 0, 1, ..., depth layers, by their definition: each adds (u X + y) X'A [X, X^q] / m to
+// the row y, whose last n entries, those of a query column [phi(s); 0] for each state s, are minus the estimates.
+function lastRows(weights, X, rewards, depth) {
+  const { states: n, u, A } = weights;
+  const wide = 2 * n;
+  const queries = Array.from({ length: n }, (_, s) => Float64Array.from({ length: wide }, (_, i) => Number(i === s)));
+  const all = [...X, ...queries];
+  const score = (x, z) => x.reduce((sum, left, i) => (left ? sum + left * innerProduct(z, A.subarray(i * wide)) : sum), 0);
+  const scores = X.map((x) => all.map((z) => score(x, z) / X.length));
+  const ofU = X.map((x) => innerProduct(x, u));
+  const rows = [Float64Array.from([...rewards, ...queries.map(() => 0)])];
+  for (let layer = 0; layer < depth; layer++) {
+    const row = rows.at(-1).slice();
+    for (let j = 0; j < X.length; j++) {
+      const weight = ofU[j] + rows.at(-1)[j];
+      for (let c = 0; c < all.length; c++) row[c] += weight * scores[j][c];
+    }
+    rows.push(row);
+  }
+  return rows;
+}
+
 // Batch TD, w += alpha (b + gamma D w - C w), L times from w = 0.  theta^TD with A times alpha has these estimates.
 function batchTd(context, depth, discount, stepSize) {
   const { n, C, D, b } = context;
