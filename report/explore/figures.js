@@ -180,9 +180,9 @@ function draw() {
   const until = performance.now() + 5;
   for (const name of dirty) {
     if (performance.now() > until) break;
+    dirty.delete(name);
     if (TEXTS[name]) TEXTS[name]();
     else PLOTS[name].innerHTML = figure(name);
-    dirty.delete(name);
   }
   if (dirty.size) requestAnimationFrame(draw);
 }
