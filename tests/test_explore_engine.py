@@ -319,12 +319,13 @@ def test_layers_equal_those_of_a_prompt(v8, steps):
         weights=flat(weights), depth=depth, steps=steps,
     )  # fmt: skip
     p, r = np.reshape(found["task"]["transition"], (n, n)), np.array(found["task"]["reward"])
-    states = [column["state"] for column in found["columns"]]
+    columns = found["columns"][: found["length"]]
+    states = [column["state"] for column in columns]
     context = naive.enumerated_prompt(p, r, GAMMA, 0)[:, :-1]
     if steps:
-        last = np.argmax(found["columns"][-1]["column"][n:])
+        last = np.argmax(columns[-1]["column"][n:])
         context = naive.columns_of_steps([*states, last], r[states], n, GAMMA)
-    np.testing.assert_allclose([column["column"] for column in found["columns"]], context[:-1].T, atol=ROUNDING)
+    np.testing.assert_allclose([column["column"] for column in columns], context[:-1].T, atol=ROUNDING)
     step_size = len(states) / max(np.bincount(states))
     theta = ictd.theta_td(n)
     theta = ictd.Weights(theta.u, step_size * theta.A)
@@ -437,37 +438,44 @@ def test_the_numbers_of_the_exercises(v8):
     page = page.replace("$", "").replace(r"\alpha", "α").replace(r"\beta", "β")
     code = f"""const settings = {{...DEFAULT_SETTINGS, ...changes}};
         {HOST}
-        const prediction = new Prediction(settings);
-        if (changes.relabelled) while (!advance(prediction, 1e6));
         const test = {{environment: "boyan", relabelled: true, depth: settings.depth, discount: 0.9}};
         ask({{kind: "curves", options: test}});
         const formats = ["steps", "grouped"].map((format) =>
             ask({{kind: "test", options: {{...test, format}}}}).tested.result);
-        const predicted = measures(prediction.weights, 0.9);
-        return {{...found.point.point, curves: found.curves.result, formats, predicted}};"""
+        const own = found.point.point;
+        const ones = trace(own.weights, settings, {{index: 0, rewards: "ones", steps: 0}}, 60).rows.transformer;
+        const answers = ones.map((row) => -meanOf(row.slice(settings.states)));
+        const values = unseenTasks(settings, 1000).map((task) => {{
+            const value = valueFunction(task, 0.9);
+            return [meanOf(value) ** 2, meanOf(value.map((each) => each ** 2))];
+        }});
+        const [constant, whole] = [0, 1].map((i) => meanOf(values.map((each) => each[i])));
+        return {{...own, curves: found.curves.result, formats, answers, constant: constant / whole}};"""
+    pools = [v8(code, changes={"different": count})["error"] for count in (1, 4, 16, 64, 256)]
     ordered = v8(code, changes={})
     permuted = {depth: v8(code, changes={"relabelled": True, "depth": depth}) for depth in (1, 5, 30)}
     main, found = permuted[30], ordered["measures"]
-    ratio = {depth: one["measures"]["beta"] / one["measures"]["alpha"] for depth, one in permuted.items()}
-    predicted = {depth: one["predicted"]["beta"] / one["predicted"]["alpha"] for depth, one in permuted.items()}
-    at_60 = next(point for point in main["curves"]["depth"] if point["x"] == 60)
-    border = next(point["x"] for point in main["curves"]["discount"] if point["expanding"] >= 0.5)
+    ratio = [one["measures"]["beta"] / one["measures"]["alpha"] for one in permuted.values()]
+    at_60 = next(point for point in main["curves"] if point["x"] == 60)
     steps, grouped = ({name: of[-1] for name, of in errors.items()} for errors in main["formats"])
     for text in (
         f"α is {found['alpha']:.3f} and β is {found['beta']:.3f}.",
-        f"holds {found['one']:.0%} of A; both hold {found['two']:.0%}.",
+        f"explains {found['one']:.0%} of A; both explain {found['two']:.0%}.",
+        f"The error grows from {ordered['error']:.2f} to {ordered['other']:.2g}.",
         f"The page shows {main['measures']['eight']:.0%}, and {main['measures']['two']:.0%} for α and β.",
-        f"grows from {ordered['error']:.2f} to {ordered['other']:.2g}.",
-        f"it is {main['error']:.2f} on relabelled and {main['other']:.2f} on ordered tasks.",
-        f"β/α is {ratio[1]:.2g}, {ratio[5]:.2g} and {ratio[30]:.2g}.",
-        f"equation predicts {predicted[1]:.2g}, {predicted[5]:.2g} and {predicted[30]:.2g}.",
-        f"multiplies constants by {main['measures']['constantFactor']:.3f},",
+        f"error is {main['error']:.2f} on renumbered and {main['other']:.2f} on ordered tasks.",
+        "errors are {:.0f}, {:.1f}, {:.2f}, {:.2f} and {:.2f};".format(*pools),
+        f"with new tasks only, {ordered['error']:.2f}.",
+        f"error is {steps['transformer']:.2g} with a column for each step",
+        f"and {grouped['transformer']:.2f} with a column for each visited state, where LSTD has {steps['lstd']:.2f}.",
         f"error grows from {main['error']:.2f} to {at_60['transformer']:.0f}, and that of",
-        f"falls from {main['curves']['here'][0]['theta_td']:.2f} to {at_60['theta_td']:.5f}.",
-        f"Below a discount of about {border:.2f},",
-        f"falls from {steps['transformer']:.2g} to {grouped['transformer']:.2f}, where LSTD has {steps['lstd']:.2f}.",
+        f"falls from {main['curves'][0]['theta_td']:.2f} to {at_60['theta_td']:.5f}.",
+        f"Constants are {main['constant']:.0%} of the squared values",
+        f"estimate is {main['answers'][30]:.1f} after 30 layers and {main['answers'][60]:.0f} after 60,",
+        f"multiplies constant errors by {main['measures']['constantFactor']:.3f};",
+        "β/α {:.2g}, {:.2g} and {:.2g}?".format(*ratio),
     ):
-        assert text in page
+        assert text in page, text
 
 
 # Settings and files

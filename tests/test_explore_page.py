@@ -104,7 +104,7 @@ def test_the_page_shows_what_the_engine_computes(page, tmp_path):
         assert all(entry in legend for entry in wanted["legend"])
         deep = browser.run("view.curves.find(each => each.x === 75).transformer")
         assert deep == pytest.approx(wanted["deep"], rel=ROUNDING)
-        change(browser, "layer", 4)
+        change(browser, "trace-layer", 4)
         browser.wait("!dirty.size")
         label = browser.run("PLOTS.chain.firstChild.getAttribute('aria-label')")
         assert "pretrained {}, θᵀᴰ {}.".format(*wanted["estimates"]) in label
@@ -148,7 +148,7 @@ def test_all_controls_of_the_page(page, tmp_path):
             assert last != first, name
             first = last
         for element, value, figure in (
-            ("trace-steps", 20, "prompt"), ("trace-rewards", "ones", "chain"), ("layer", 3, "chain"),
+            ("trace-steps", 20, "prompt"), ("trace-rewards", "ones", "chain"), ("trace-layer", 3, "chain"),
             ("time", 20, "shares"), ("chosen", 1, "A"),
         ):  # fmt: skip
             before = browser.run(f"PLOTS[{figure!r}].innerHTML")
@@ -186,7 +186,7 @@ def test_values_at_the_pointer_and_the_arrow_keys(page, tmp_path):
         browser.run("PLOTS.steps.focus()")
         browser("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", windowsVirtualKeyCode=39)
         browser.wait(f"find('spoken').textContent.includes({value % 10})")
-        for figure, words in (("A", "row 1, column 1: "), ("chain", "state 1: true "), ("prompt", "column 1, state 1: ")):
+        for figure, words in (("A", "row 1, column 1: "), ("chain", "state 1: true "), ("prompt", "column 1, state 1")):
             browser.run(f"probe('{figure}', {{x: 0, y: 0}})")
             browser.wait(f"PLOTS.{figure}.textContent.includes('{words}')")
 
@@ -303,7 +303,7 @@ def test_the_lesson(page, tmp_path):
                 browser.wait(f"view.request > {before} && {RESULTS}", 300)
                 found[step, i] = browser.run("({...view.points.at(-1), tested: view.tested, curves: view.curves[0]})")
             if step == 0:
-                change(browser, "layer", 1)
+                change(browser, "trace-layer", 1)
                 browser.wait("!dirty.size")
                 label = browser.run("PLOTS.chain.firstChild.getAttribute('aria-label')")
                 assert [part.split("θᵀᴰ ")[1] for part in label.split("; ")] == ["0", "0", "0", "0", "1."]
@@ -352,7 +352,7 @@ def test_names_and_widths(page, tmp_path):
     with opened(page, tmp_path, width=390, **SMALL) as browser:
         browser.wait(RESULTS)
         unnamed = browser.run("""
-            [...document.querySelectorAll(":is(button, input, select, textarea, svg):not([hidden] *)")].filter(one => {
+            [...document.querySelectorAll(":is(button, input, select, textarea, svg:not(svg svg)):not([hidden] *)")].filter(one => {
                 const labels = [...one.labels ?? []].map(label => label.textContent).join("");
                 return !(one.getAttribute("aria-label") ?? labels) && !one.textContent.trim();
             }).map(one => one.outerHTML.slice(0, 80))""")

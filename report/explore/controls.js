@@ -88,11 +88,10 @@ function fillTest() {
   fillTrace();
 }
 
+const TRACE = ["layer", "rewards", "steps"];
 function fillTrace() {
-  find("layer").max = view.settings.depth;
-  find("layer").value = view.layer;
-  find("trace-rewards").value = view.rewards;
-  find("trace-steps").value = view.steps;
+  find("trace-layer").max = view.settings.depth;
+  for (const name of TRACE) find(`trace-${name}`).value = view[name];
   showOutputs(find("mechanism"));
   redraw(...TRACED);
 }
@@ -136,14 +135,6 @@ form.addEventListener("submit", (event) => {
   start(readForm());
 });
 find("pause").addEventListener("click", pause);
-find("copy").addEventListener("click", async () => {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    say("The link is copied; it shows the same run.");
-  } catch {
-    say("The browser does not let the page copy; copy the address from the address bar.");
-  }
-});
 find("time").addEventListener("input", (event) => {
   view.at = Math.min(+event.target.value, view.points.length - 1);
   view.follows = view.at === view.points.length - 1;
@@ -168,20 +159,14 @@ for (const name of Object.keys(view.test)) {
     askTests();
   });
 }
-find("layer").addEventListener("input", (event) => {
-  stop();
-  view.layer = +event.target.value;
-  fillTrace();
-});
+for (const name of TRACE) {
+  find(`trace-${name}`).addEventListener("input", (event) => {
+    if (name === "layer") stop();
+    view[name] = name === "rewards" ? event.target.value : +event.target.value;
+    fillTrace();
+  });
+}
 find("play").addEventListener("click", play);
-find("trace-rewards").addEventListener("change", (event) => {
-  view.rewards = event.target.value;
-  redraw(...TRACED);
-});
-find("trace-steps").addEventListener("change", (event) => {
-  view.steps = +event.target.value;
-  redraw(...TRACED);
-});
 find("another").addEventListener("click", () => {
   view.index += 1;
   redraw(...TRACED);

@@ -100,8 +100,8 @@ function transformerEstimate(weights, context, depth, discount) {
   return estimate;
 }
 
-// Columns [phi(S_t); gamma phi(S_{t+1})] of the steps of a path; or, without a path, a column
-// [phi(s); gamma sum_j p(j | s) phi(j)] for each state s.
+// Columns [phi(S_t); gamma phi(S_{t+1})] of the steps of a path, or, without a path, a column
+// [phi(s); gamma sum_j p(j | s) phi(j)] for each state s.  With discount 0 these are the query columns [phi(s); 0].
 function promptColumns(task, path, discount) {
   const n = task.reward.length;
   const states = path ? path.slice(0, -1) : task.reward.map((_, s) => s);
@@ -116,24 +116,21 @@ function promptColumns(task, path, discount) {
   });
 }
 
-// The last row of a prompt after 0, 1, ..., depth layers, by their definition: each adds (u X + y) X'A [X, X^q] / m to
-// the row y, whose last n entries, those of a query column [phi(s); 0] for each state s, are minus the estimates.
-function lastRows(weights, X, rewards, depth) {
-  const { states: n, u, A } = weights;
-  const wide = 2 * n;
-  const queries = Array.from({ length: n }, (_, s) => Float64Array.from({ length: wide }, (_, i) => Number(i === s)));
-  const all = [...X, ...queries];
-  const score = (x, z) => x.reduce((sum, left, i) => (left ? sum + left * innerProduct(z, A.subarray(i * wide)) : sum), 0);
-  const scores = X.map((x) => all.map((z) => score(x, z) / X.length));
-  const ofU = X.map((x) => innerProduct(x, u));
-  const rows = [Float64Array.from([...rewards, ...queries.map(() => 0)])];
+// The last row of a prompt [X, X^q] after 0, 1, ..., depth layers, by their definition: each adds
+// (u X + y) X'A [X, X^q] / m to the row y, whose entries of queries are minus the estimates.  `rewards` are those of X.
+function lastRows(weights, columns, rewards, depth) {
+  const wide = 2 * weights.states;
+  const X = columns.slice(0, rewards.length);
+  const scores = columns.map((z) => {
+    const ofA = Float64Array.from(z, (_, i) => innerProduct(z, weights.A.subarray(i * wide)));
+    return X.map((x) => innerProduct(x, ofA) / X.length);
+  });
+  const ofU = X.map((x) => innerProduct(x, weights.u));
+  const rows = [columns.map((_, c) => rewards[c] ?? 0)];
   for (let layer = 0; layer < depth; layer++) {
-    const row = rows.at(-1).slice();
-    for (let j = 0; j < X.length; j++) {
-      const weight = ofU[j] + rows.at(-1)[j];
-      for (let c = 0; c < all.length; c++) row[c] += weight * scores[j][c];
-    }
-    rows.push(row);
+    const last = rows.at(-1);
+    const sums = ofU.map((entry, j) => entry + last[j]);
+    rows.push(last.map((entry, c) => entry + innerProduct(sums, scores[c])));
   }
   return rows;
 }

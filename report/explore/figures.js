@@ -46,10 +46,10 @@ function course(title, y, chosen) {
 
 const FIGURES = {
   chain() {
-    const { task, columns, values, rows } = traced();
-    const layer = view.layer;
+    const { task, length, values, rows } = traced();
+    const { layer } = view;
     const estimates = Object.entries(rows).map(([name, each]) => {
-      const path = each.map((row) => row.slice(columns.length).map((entry) => -entry));
+      const path = each.map((row) => row.slice(length).map((entry) => -entry));
       return { name: NAMES[name], ...LOOKS[name], path, error: msveOf(task, values, path[layer]) };
     });
     const states = Array.from(values, (value, s) => {
@@ -61,12 +61,12 @@ const FIGURES = {
     return [chainChart, { label, ...given, estimates, layer }];
   },
   prompt() {
-    const { task, columns, values, rows } = traced();
+    const { task, columns, length, values, rows } = traced();
     const last = Object.entries(rows).map(([name, each]) => ({ name: NAMES[name], entries: each[view.layer] }));
-    const texts = last.map(({ name, entries }) => `${name}: ${Array.from(entries, shown).join(", ")}`);
+    const texts = last.map(({ name, entries }) => `${name}: ${entries.map(shown).join(", ")}`);
     const label = `The prompt after ${counted(view.layer, "layer")}. Last row, ${texts.join("; ")}.`;
     const largest = largestOf([...values, ...task.reward]);
-    return [promptChart, { label, columns, rows: last, n: values.length, largest }];
+    return [promptChart, { label, columns, m: length, rows: last, largest }];
   },
   A() {
     const n = view.settings.states;
@@ -129,9 +129,9 @@ const FIGURES = {
   ones() {
     const layers = view.settings.depth;
     const given = { index: 0, rewards: "ones", steps: 0 };
-    const { columns, values, rows } = trace(shownWeights(), view.settings, given, 2 * layers);
+    const { length, values, rows } = trace(shownWeights(), view.settings, given, 2 * layers);
     const lines = Object.entries(rows).map(([name, each]) => {
-      const points = each.map((row, layer) => [layer, -meanOf(row.slice(columns.length))]);
+      const points = each.map((row, layer) => [layer, -meanOf(row.slice(length))]);
       return { ...LOOKS[name], name: NAMES[name], points, value: points[layers][1] };
     });
     const truth = [[0, values[0]], [2 * layers, values[0]]];
@@ -220,7 +220,8 @@ for (const place of document.querySelectorAll("figure")) {
     const { x, y } = view.probe ?? { x: LEFT, y: 0 };
     const [right, below] = ARROWS[event.key];
     probe(name, { x: Math.max(0, Math.min(WIDTH, x + right)), y: Math.max(0, y + below) });
-    requestAnimationFrame(() => speak(Array.from(plot.querySelectorAll(".read"), (each) => each.textContent).join(", ")));
+    const read = () => Array.from(plot.querySelectorAll(".read"), (each) => each.textContent).join(", ");
+    requestAnimationFrame(() => speak(read()));
   });
   place.querySelector("figcaption").after(plot);
   PLOTS[name] = plot;

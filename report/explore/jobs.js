@@ -73,22 +73,24 @@ const STEP_SIZES = Array.from({ length: 25 }, (_, i) => 0.2 * 50 ** (i / 24));
 // Numbers of steps in the prompt.
 const LENGTHS = Array.from({ length: 20 }, (_, i) => 5 * (i + 1));
 
-// What a layer does, for a page: an unseen task with given rewards, its prompt with a column for each state or for each
-// of some steps, and the last rows of the prompt for some weights and for theta^TD, whose step size is one for the state
-// with most columns.
+// What a layer does, for a page: an unseen task with given rewards; its prompt, with a column for each state or for
+// each of some steps, and then a query for each state; and the last rows of the prompt for some weights and for
+// theta^TD, whose step size is one for the state with most columns.
 function trace(weights, settings, { index, rewards, steps }, depth) {
   const { states: n, discount, seed } = settings;
   const [task] = unseenTasks(settings, 1, `task ${index}`);
   if (rewards !== "random") task.reward.fill(0).fill(1, rewards === "ones" ? 0 : n - 1);
   const path = steps ? drawPath(task, steps, new RandomStream(seed, `path ${index}`)) : null;
-  const columns = promptColumns(task, path, discount);
-  const given = columns.map(({ state }) => task.reward[state]);
-  const X = columns.map(({ column }) => column);
-  const rows = (of) => lastRows(of, X, given, depth);
-  const values = valueFunction(task, discount);
-  const counts = values.map((_, s) => columns.filter(({ state }) => state === s).length);
-  const theta = thetaTd(n, columns.length / Math.max(...counts));
-  return { task, columns, values, rows: { transformer: rows(weights), theta_td: rows(theta) } };
+  const context = promptColumns(task, path, discount);
+  const columns = [...context, ...promptColumns(task, null, 0)];
+  const visits = task.reward.map((_, s) => context.filter(({ state }) => state === s).length);
+  const theta = thetaTd(n, context.length / Math.max(...visits));
+  const rowsOf = (of) => {
+    const given = context.map(({ state }) => task.reward[state]);
+    return lastRows(of, columns.map(({ column }) => column), given, depth);
+  };
+  const rows = { transformer: rowsOf(weights), theta_td: rowsOf(theta) };
+  return { task, columns, length: context.length, values: valueFunction(task, discount), rows };
 }
 
 // The settings of unseen tasks, which may be of another environment, or relabelled if those of the run are not.

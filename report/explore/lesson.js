@@ -17,27 +17,39 @@ const STEPS = [
     minutes: 4,
     section: "mechanism",
     predict:
-      "With the paper's weights θᵀᴰ, a layer is one update of TD. Let the only reward be 1, in the last state. Which " +
-      "estimates of θᵀᴰ differ from 0 after one layer, and which after two?",
-    tries: [{ ...MAIN, button: "Reward only the last state", view: { rewards: "last", layer: 0, steps: 0 }, show: "layer" }],
-    explain: "Step through the layers. What does the last row of θᵀᴰ's prompt hold? What do the pretrained weights do differently?",
+      "With the paper's weights θᵀᴰ, a layer is one update of TD. Let the only reward be 1, in the last state. " +
+      "Which estimates of θᵀᴰ differ from 0 after one layer, and which after two?",
+    tries: [
+      {
+        ...MAIN,
+        button: "Reward only the last state",
+        view: { rewards: "last", layer: 0, steps: 0 },
+        show: "trace-layer",
+      },
+    ],
+    explain:
+      "Step through the layers. What does the last row of θᵀᴰ's prompt hold? What do the pretrained weights do " +
+      "differently?",
     answer:
-      "After one layer the last state, after two also the states that lead to it: w₁ = r, w₂ = r + γPr, and so on. The last " +
-      "row holds the TD errors r + γPw − w of the states; attention finds the column of a query's state, and adds its TD " +
-      "error to the estimate. Pretrained weights take smaller steps of this kind, and they also move all states " +
-      "together.",
+      "After one layer the last state, after two also the states that lead to it: w₁ = r, w₂ = r + γPr, and so on. " +
+      "The last row holds the TD errors r + γPw − w of the states; attention finds the column of a query's state, " +
+      "and adds its TD error to the estimate. Pretrained weights take smaller steps of this kind, and they also " +
+      "move all states together.",
   },
   {
     title: "Read the weights",
     minutes: 4,
     section: "emergence",
-    predict: "A starts random. In θᵀᴰ it is −I beside I. Which entries of A will pretraining on random tasks make large?",
+    predict:
+      "A starts random. In θᵀᴰ it is −I beside I. Which entries of A will pretraining on random tasks make large?",
     tries: [{ ...MAIN, button: "Show what matters in A", view: { identifiable: true }, show: "A" }],
-    explain: "Drag the slider of the tasks. Let the upper half be −K beside K, with K = n(αI + β11'). Which update is a layer?",
+    explain:
+      "Drag the slider of the tasks. Let the upper half be −K beside K, with K = n(αI + β11'). Which update is a " +
+      "layer?",
     answer:
-      "The upper half becomes nearly −K beside K. A layer adds to the estimate of a state α times the TD error of this " +
-      "state, and β times the sum of the TD errors of all states. θᵀᴰ has α only: one number. The legend says how " +
-      "much of A it explains, and how much more β does.",
+      "The upper half becomes nearly −K beside K. A layer adds to the estimate of a state α times the TD error of " +
+      "this state, and β times the sum of the TD errors of all states. θᵀᴰ has α only: one number. The legend says " +
+      "how much of A it explains, and how much more β does.",
   },
   {
     title: "Change the order",
@@ -47,20 +59,21 @@ const STEPS = [
     tries: [{ ...MAIN, button: "Renumber the test tasks", test: { relabelled: true }, show: "error" }],
     explain: "What do the weights know about state 3 of a Boyan's chain?",
     answer:
-      "The error grows many times. In pretraining, state 3 always led to states 4 and 5. A has learned this, in entries " +
-      "beside the diagonals; after a renumbering it is wrong.",
+      "The error grows many times. In pretraining, state 3 always led to state 4 or 5. A has learned this, in " +
+      "entries beside the diagonals; after a renumbering it is wrong.",
   },
   {
     title: "Use the symmetry",
     minutes: 4,
     section: "emergence",
-    predict: "Now renumber the states of each task in pretraining as well. How many numbers can the mean of A depend on?",
+    predict:
+      "Now renumber the states of each task in pretraining as well. How many numbers can the mean of A depend on?",
     tries: [{ ...PERMUTED, button: "Renumber in pretraining", view: { identifiable: true }, show: "A" }],
     explain: "Which entries of A must have the same mean, if all numberings of the states are equally likely?",
     answer:
-      "Eight. A permutation of the states changes neither the law of the tasks nor the mean of A. It takes each diagonal " +
-      "entry of an n × n block to any other, and each pair of different states to any other pair. So each of the four " +
-      "blocks has two numbers. Two of the eight, α and β, explain nearly all of A.",
+      "Eight. A permutation of the states changes neither the law of the tasks nor the mean of A. It takes each " +
+      "diagonal entry of an n × n block to any other, and each pair of different states to any other pair. So each " +
+      "of the four blocks has two numbers. And two numbers, α and β, explain nearly all of A.",
   },
   {
     title: "Count the tasks",
@@ -70,9 +83,9 @@ const STEPS = [
     tries: FEW,
     explain: "The table keeps the errors. Why is one task too few, and why do not all have to differ?",
     answer:
-      "With one task, weights that fit its values need not use the prompt. The error falls by a large factor from 4 to 64 " +
-      "tasks. With 256 it is nearly that of new tasks: A has 4n² = 100 entries, and each task says something about the " +
-      "values of its n = 5 states.",
+      "With one task, weights that fit its values need not use the prompt. The error falls by a large factor from 4 " +
+      "to 64 tasks. With 256 it is nearly that of new tasks: A has 4n² = 100 entries, and each task says something " +
+      "about the values of its n = 5 states.",
   },
   {
     title: "Change the prompt",
@@ -83,12 +96,17 @@ const STEPS = [
       "trajectory. Does the error with 100 steps come near that of least squares (LSTD)?",
     tries: [
       { ...PERMUTED, button: "A column for each step", show: "steps" },
-      { ...PERMUTED, button: "A column for each visited state", test: { relabelled: true, format: "grouped" }, show: "steps" },
+      {
+        ...PERMUTED,
+        button: "A column for each visited state",
+        test: { relabelled: true, format: "grouped" },
+        show: "steps",
+      },
     ],
     explain: "What does a state that is visited twice as often have in a prompt of steps?",
     answer:
-      "It has twice as many columns, so its step size is twice as large. Grouping gives each visited state one column, " +
-      "with means over its steps, as in pretraining, and the error comes near that of LSTD.",
+      "It has twice as many columns, so its step size is twice as large. Grouping gives each visited state one " +
+      "column, with means over its steps, as in pretraining, and the error comes near that of LSTD.",
   },
   {
     title: "Why not exactly TD?",
@@ -101,11 +119,11 @@ const STEPS = [
     ],
     explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How do both estimates approach 10?",
     answer:
-      "Rows of P sum to one, so TD corrects an error that all states share most slowly, and never reaches 10. But most of " +
-      "the squared values is such a constant, so the error after 30 layers depends above all on the answer to r = 1. " +
-      "Pretraining makes it right at 30 layers: by β, and by a part of A outside the TD errors, with which the estimate " +
-      "does not slow down near 10. With more layers it passes 10. Symmetry leaves eight numbers, the answer to r = 1 pins " +
-      "one combination of them, and this is not that of TD.",
+      "Rows of P sum to one, so TD corrects an error that all states share most slowly, and never reaches 10. But " +
+      "most of the squared values is such a constant, so the error after 30 layers depends above all on the answer " +
+      "to r = 1. Pretraining makes it right at 30 layers: by β, and by a part of A outside the TD errors, with " +
+      "which the estimate does not slow down near 10. With more layers it passes 10. Symmetry leaves eight numbers, " +
+      "the answer to r = 1 pins one combination of them, and this is not that of TD.",
   },
 ];
 

@@ -115,7 +115,7 @@ function numbersText({ seen, measures: found, error }) {
   return (
     `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; squared cosine to θᵀᴰ ${found.cosine2.toFixed(3)}; ` +
     `one number explains ${percent(found.one)} of A, two ${percent(found.two)}, eight ${percent(found.eight)}; ` +
-    `a layer multiplies an equal error of all states by ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}. ` +
+    `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}. ` +
     "The report has other random numbers, so its values differ a little."
   );
 }

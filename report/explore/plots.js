@@ -95,21 +95,6 @@ function limits(values, axis) {
   return [low - margin, high + margin];
 }
 
-// Parts of a line between the top and the bottom of the plot; a part that leaves the plot ends at its edge.
-function inside(points, top, bottom) {
-  const parts = [[]];
-  for (const [x, y] of points) {
-    if (!Number.isFinite(y)) {
-      if (parts.at(-1).length) parts.push([]);
-      continue;
-    }
-    const outside = y < top || y > bottom + 0.01;
-    if (!outside || parts.at(-1).length) parts.at(-1).push([x, Math.min(bottom, Math.max(y, top))]);
-    if (outside) parts.push([]);
-  }
-  return parts.filter((part) => part.length);
-}
-
 // Lines against x, with a legend of at most six entries.
 //
 // x, y: {label, log, from, to, floor, cap}; lines: [{name, colour, dash, points: [[x, y], ...], value}], where `value`
@@ -150,15 +135,17 @@ function lineChart({ label, x, y, lines, marks = [], probe }) {
     body += outline(`M${at(place, top)}V${bottom}`, "var(--soft)", { "stroke-dasharray": "3 3" });
     body += text(place + (turned ? -5 : 5), top + 12, mark.text, { ...READ, ...soft(turned ? "end" : "start") });
   }
-  for (const { colour, dash, points } of lines) {
-    const kept = points.filter((point) => point[0] >= from * 0.999 && point[0] <= to * 1.001);
-    const places = kept.map(([x0, y0]) => [across(x0), down(y.log ? Math.max(y0, low / 10) : y0)]);
-    for (const part of inside(places, top, bottom)) {
-      const look = { "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dash };
-      if (part.length === 1) body += tag("circle", { cx: part[0][0], cy: part[0][1], r: 2.5, fill: colour });
-      else body += outline(`M${part.map((point) => at(...point)).join("L")}`, colour, look);
-    }
-  }
+  // The lines are in a drawing of their own, which ends at the edges of the plot.
+  const curves = lines.map(({ colour, dash, points }) => {
+    const places = points.map(([x0, y0]) => [across(x0), Math.max(-1e3, Math.min(1e3, down(y0)))]);
+    const finite = places.filter(([, place]) => !Number.isNaN(place));
+    const d = finite.map((place, i) => (i ? "L" : "M") + at(...place)).join("");
+    return outline(d, colour, { "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dash });
+  });
+  const edges = `${LEFT} ${top - 1} ${right - LEFT + 1} ${bottom - top + 2}`;
+  const [left, above, width, tall] = edges.split(" ");
+  const frame = `x="${left}" y="${above}" width="${width}" height="${tall}" viewBox="${edges}"`;
+  body += `<svg ${frame}>${curves.join("")}</svg>`;
   return drawing(WIDTH, height, label, body);
 }
 
@@ -205,48 +192,47 @@ function matrixMap({ label, A, n, probe }) {
   return drawing(size, size + 18, label, body);
 }
 
-// A prompt whose last row depends on the weights: the columns, the queries, and a last row for each of several `rows`,
-// [{name, entries, decimals}].
-function promptChart({ label, columns, rows, n, largest, probe }) {
-  const [top, height, last] = [20, Math.min(17, 190 / (2 * n)), 20];
-  const m = columns.length;
-  const left = LEFT + 8;
-  const width = (WIDTH - left - 8) / (m + n);
-  const queries = Array.from({ length: n }, (_, s) => Float64Array.from({ length: 2 * n }, (_, i) => Number(i === s)));
-  const all = [...columns.map(({ column }) => column), ...queries];
-  const above = Array.from({ length: 2 * n }, (_, i) => all.map((column) => column[i]));
-  const first = (c) => left + c * width + (c < m ? 0 : 8);
+// A prompt, its context of m columns and its queries, and a last row for each of several `rows`, [{name, entries}].
+function promptChart({ label, columns, m, rows, largest, probe }) {
+  const n = columns.length - m;
+  const [top, height, last, left, gap] = [20, Math.min(17, 190 / (2 * n)), 20, LEFT + 8, 8];
+  const width = (WIDTH - left - gap) / columns.length;
+  const across = (c) => left + c * width + (c < m ? 0 : gap);
   const parts = (entries, y, tall, most) =>
-    squares(entries.map((row) => row.slice(0, m)), { x: left, y, width, height: tall }, most) +
-    squares(entries.map((row) => row.slice(m)), { x: first(m), y, width, height: tall }, most);
-  let body = text(left, 12, `context, ${m} columns`, soft("start")) + text(WIDTH, 12, `query, states 1 to ${n}`, soft("end"));
-  body += parts(above, top, height, 1);
-  const foot = top + 2 * n * height;
+    [[0, m], [m, columns.length]].map(([from, to]) => {
+      const place = { x: across(from), y, width, height: tall };
+      return squares(entries.map((row) => row.slice(from, to)), place, most);
+    }).join("");
+  const foot = top + 2 * n * height + 10;
+  const end = foot + rows.length * (last + 6);
+  let body = text(left, 12, `context, ${m} columns`, soft("start"));
+  body += text(WIDTH, 12, `query, states 1 to ${n}`, soft("end"));
   body += text(left - 6, top + (n * height) / 2 + 4, "state", soft("end"));
   body += text(left - 6, top + 1.5 * n * height + 4, "γ next", soft("end"));
+  body += parts(Array.from({ length: 2 * n }, (_, i) => columns.map(({ column }) => column[i])), top, height, 1);
   rows.forEach(({ name, entries }, k) => {
-    const y = foot + 10 + k * (last + 6);
-    body += text(left - 6, y + 14, name, { "text-anchor": "end", "font-size": 11 }) + parts([entries], y, last, largest);
+    const y = foot + k * (last + 6);
+    body += text(left - 6, y + 14, name, { "text-anchor": "end", "font-size": 11 });
+    body += parts([entries], y, last, largest);
     if (width < 24) return;
     entries.forEach((entry, c) => {
       const look = { "text-anchor": "middle", "font-size": 9.5 };
-      body += text(first(c) + width / 2, y + 13.5, entry.toFixed(Math.abs(entry) < 10 ? 2 : 1), look);
+      body += text(across(c) + width / 2, y + 13.5, entry.toFixed(Math.abs(entry) < 10 ? 2 : 1), look);
     });
   });
-  const end = foot + 10 + rows.length * (last + 6);
   if (probe) {
-    const c = all.findLastIndex((_, i) => i === 0 || first(i) <= probe.x);
-    const name = c < m ? `column ${c + 1}, state ${columns[c].state + 1}` : `query of state ${c - m + 1}`;
-    const values = rows.map((row) => `${row.name} ${shown(row.entries[c])}`);
-    body += tag("rect", { x: first(c), y: top, width, height: end - top - 6, fill: "none", stroke: "var(--ink)" });
-    body += text(0, end + 14, `${name}: ${values.join(", ")}`, READ);
+    const c = columns.findLastIndex((_, i) => i === 0 || across(i) <= probe.x);
+    const values = rows.map(({ name, entries }) => `${name} ${shown(entries[c])}`);
+    const kind = c < m ? `column ${c + 1}` : "query";
+    body += tag("rect", { x: across(c), y: top, width, height: end - top - 6, fill: "none", stroke: "var(--ink)" });
+    body += text(0, end + 14, `${kind}, state ${columns[c].state + 1}: ${values.join(", ")}`, READ);
   }
   return drawing(WIDTH, end + 20, label, body);
 }
 
 // The states of a chain in a row with their transitions as arcs and their rewards, and below each state its values: a
-// line for the true value, and a dot for each estimate, [{name, colour, path, error}], whose `path` has the estimates of
-// all layers.  `layer` is that of the dots.
+// line for the true value, and a dot for each estimate, [{name, colour, path, error}], whose `path` has those of all
+// layers.  `layer` is that of the dots.
 function chainChart({ label, P, reward, value, estimates, layer, n, probe }) {
   const [row, top, bottom] = [76, 176, 330];
   const step = (WIDTH - LEFT) / n;
@@ -282,7 +268,8 @@ function chainChart({ label, P, reward, value, estimates, layer, n, probe }) {
   body += line(20, bottom + 20) + text(40, bottom + 24, "true value", { "font-size": 11 });
   estimates.forEach(({ name, colour, error }, k) => {
     const x = 104 + 158 * k;
-    body += dot(x, bottom + 20, colour) + text(x + 8, bottom + 24, `${name}: error ${shown(error)}`, { "font-size": 10.5 });
+    body += dot(x, bottom + 20, colour);
+    body += text(x + 8, bottom + 24, `${name}: error ${shown(error)}`, { "font-size": 10.5 });
   });
   if (probe) {
     const state = Math.max(0, Math.min(n - 1, Math.floor((probe.x - LEFT) / step)));
