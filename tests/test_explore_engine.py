@@ -247,7 +247,7 @@ def test_estimates_of_enumerated_prompts_equal_those_of_the_library(v8):
     data, weights = unseen(5), naive.larger_weights(5)
     found = v8(
         f"""{TYPED} const [own, given] = [tasks.map(typed), typed(weights)];
-        const estimate = (task) => transformerEstimate(given, contextOf(task, null, 0, "steps"), 30, discount);
+        const estimate = (task) => transformerEstimate(given, contextOfStates(task.transition, task.reward), 30, discount);
         return [own.map(estimate), enumeratedMsve(given, own, 30, discount)];""",
         tasks=[given_task(data, i) for i in range(6)], weights=flat(weights), discount=GAMMA,
     )  # fmt: skip
@@ -418,7 +418,7 @@ def test_theta_td_has_its_best_step_size_on_enumerated_prompts(v8):
         const other = {{...settings, relabelled: true, environment: "loop"}};
         const {{curves}} = ask({{kind: "curves", options: {{...other, depth: 20, discount: 0.8}}}});
         const error = (size, tasks) => meanOf(tasks.map((task) => {{
-            const context = contextOf(task, null, 0, "steps");
+            const context = contextOfStates(task.transition, task.reward);
             return msveOf(task, valueFunction(task, 0.8), batchTd(context, 20, 0.8, size));
         }}));
         const tuning = unseenTasks(other, TUNING_TASKS, "tuning tasks");

@@ -89,7 +89,7 @@ def test_the_page_shows_what_the_engine_computes(page, tmp_path):
             deep: msve(75),
             estimates: [mean, thetaTd(3, 3)].map(weights => {
               const [task] = unseenTasks(view.settings, 1, "task 0");
-              return transformerEstimate(weights, contextOf(task, null, 0, "steps"), 4, 0.9);
+              return transformerEstimate(weights, contextOfStates(task.transition, task.reward), 4, 0.9);
             }).map(found => shown(found[2])),
           };
         })()""")
@@ -292,7 +292,7 @@ def test_the_lesson(page, tmp_path):
     """Each try shows what the answer of its step says."""
     with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
-        assert text(browser, "lesson") == "Start the lesson"
+        assert text(browser, "lesson") == "Lesson: step 1 of 7"
         found = {}
         for step, tries in enumerate(browser.run("STEPS.map(({tries}) => tries.length)")):
             press(browser, "#lesson" if step == 0 else ".card[open] .next")
@@ -332,7 +332,7 @@ def test_answers_are_kept_and_saved(page, tmp_path):
         browser("Page.reload")
         browser.wait(f"document.readyState === 'complete' && {RESULTS}")
         assert browser.run("document.querySelector('[data-note=\"1 because\"]').value") == "deflation"
-        assert browser.run("CARDS[0].matches('.done') && CARDS[1].open") and "Step 2 of 7" in text(browser, "lesson")
+        assert browser.run("CARDS[0].matches('.done') && CARDS[1].open") and "step 2 of 7" in text(browser, "lesson")
         press(browser, "#answers")
         for _ in range(100):
             if (tmp_path / "lesson.txt").exists():
@@ -342,7 +342,8 @@ def test_answers_are_kept_and_saved(page, tmp_path):
         assert "> deflation" in saved and "Boyan, 3 states, 5 layers, TD" in saved
         browser.run("window.confirm = () => true")
         press(browser, "#forget")
-        assert browser.run("JSON.parse(localStorage.getItem(STORE))") == {"done": []}
+        browser.wait("typeof notes === 'object' && !notes.done.length")
+        assert browser.run("notes") == {"done": []} == browser.run("JSON.parse(localStorage.getItem(STORE))")
 
 
 @pytest.mark.slow

@@ -119,6 +119,7 @@ for (const [name, [min, max]] of Object.entries(LIMITS)) Object.assign(field(nam
 const CELLS = PAPER_SETTINGS.flatMap((changes) =>
   ["td", "mc"].map((target) => ({ ...DEFAULT_SETTINGS, ...changes, target })),
 );
+const inPaper = (settings) => CELLS.some((cell) => sameRun(cell, settings));
 const CHAINS = { boyan: "Boyan", loop: "Loop" };
 find("cells").tBodies[0].innerHTML = PAPER_SETTINGS.map((_, i) => {
   const { environment, states, depth } = CELLS[2 * i];

@@ -55,9 +55,8 @@ function contextOfGroups(task, path, length) {
   return contextOfStates(shares.D, task.reward);
 }
 
-// The context of the first steps of a path in a format, "steps" or "grouped"; 0 steps: the enumerated context.
+// The context of the first steps of a path in a format, "steps" or "grouped".
 function contextOf(task, path, steps, format) {
-  if (steps === 0) return contextOfStates(task.transition, task.reward);
   return format === "grouped" ? contextOfGroups(task, path, steps) : contextOfSteps(task, path, steps);
 }
 

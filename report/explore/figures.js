@@ -162,7 +162,7 @@ function showRun() {
   find("seen").textContent = `${seen.toLocaleString("en")} of ${settings.tasks.toLocaleString("en")} tasks`;
   find("time").max = Math.max(1, done ? points.length - 1 : keptAt(settings.tasks).length - 1);
   find("time").value = view.at;
-  find("time").setAttribute("aria-valuetext", counted(present, "task"));
+  find("time").ariaValueText = counted(present, "task");
   find("pause").hidden = done;
   find("pause").textContent = paused ? "Go on" : "Pause";
   find("python").textContent = pythonText();
@@ -200,9 +200,7 @@ for (const place of document.querySelectorAll("figure")) {
   const name = place.dataset.figure;
   const plot = document.createElement("div");
   const title = place.querySelector("figcaption").textContent;
-  plot.tabIndex = 0;
-  plot.setAttribute("role", "group");
-  plot.setAttribute("aria-label", `${title}. Arrow keys read values.`);
+  Object.assign(plot, { tabIndex: 0, role: "group", ariaLabel: `${title}. Arrow keys read values.` });
   const point = (event) => {
     const svg = plot.firstElementChild;
     const { left, top, width } = svg.getBoundingClientRect();
@@ -219,15 +217,15 @@ for (const place of document.querySelectorAll("figure")) {
     event.preventDefault();
     const { x, y } = view.probe ?? { x: LEFT, y: 0 };
     const [right, below] = ARROWS[event.key];
-    probe(name, { x: Math.max(0, Math.min(WIDTH, x + right)), y: Math.max(0, y + below) });
+    probe(name, { x: Math.max(0, x + right), y: Math.max(0, y + below) });
     const read = () => Array.from(plot.querySelectorAll(".read"), (each) => each.textContent).join(", ");
     requestAnimationFrame(() => speak(read()));
   });
   place.querySelector("figcaption").after(plot);
   PLOTS[name] = plot;
   const button = document.createElement("button");
-  Object.assign(button, { className: "save", type: "button", textContent: "SVG" });
-  button.setAttribute("aria-label", `Save as SVG: ${title}`);
+  const ariaLabel = `Save as SVG: ${title}`;
+  Object.assign(button, { className: "save", type: "button", textContent: "SVG", ariaLabel });
   button.addEventListener("click", () => {
     const svg = printed(figure(name), getComputedStyle(find("light")));
     save(new Blob([svg], { type: "image/svg+xml" }), `${fileName()}-${name}.svg`);

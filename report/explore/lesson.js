@@ -3,7 +3,6 @@
 const MAIN = { settings: DEFAULT_SETTINGS };
 const PERMUTED = { settings: { ...DEFAULT_SETTINGS, relabelled: true }, test: { relabelled: true } };
 const FEW = [1, 4, 16, 64, 256, 0].map((different) => ({
-  ...MAIN,
   button: different ? `K = ${different}` : "All different",
   settings: { ...DEFAULT_SETTINGS, different },
   show: "runs",
@@ -134,20 +133,18 @@ try {
   Object.assign(notes, JSON.parse(localStorage.getItem(STORE)));
 } catch {}
 
-function keep() {
+function keep(saved = notes) {
   try {
-    localStorage.setItem(STORE, JSON.stringify(notes));
+    localStorage.setItem(STORE, JSON.stringify(saved));
   } catch {}
-  const next = nextStep();
-  find("lesson").textContent = notes.done.length ? `Step ${next + 1} of ${STEPS.length}` : "Start the lesson";
+  find("lesson").textContent = `Lesson: step ${nextStep() + 1} of ${STEPS.length}`;
   for (const [i, card] of CARDS.entries()) card.classList.toggle("done", notes.done.includes(i));
 }
 
 // The open step, or else the first one that is not done.
 function nextStep() {
   const open = CARDS.findIndex((card) => card.open);
-  const left = STEPS.findIndex((_, i) => !notes.done.includes(i));
-  return open >= 0 ? open : Math.max(0, left);
+  return open >= 0 ? open : CARDS.findIndex((_, i) => i + 1 === CARDS.length || !notes.done.includes(i));
 }
 
 const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -198,8 +195,7 @@ const CARDS = STEPS.map(({ title, minutes, section, predict, tries, explain, ans
   return card;
 });
 
-const NOTES = document.querySelectorAll("[data-note]");
-for (const area of NOTES) {
+for (const area of document.querySelectorAll("[data-note]")) {
   area.value = notes[area.dataset.note] ?? "";
   area.addEventListener("input", () => {
     notes[area.dataset.note] = area.value;
@@ -219,10 +215,8 @@ function answersText() {
 find("answers").addEventListener("click", () => save(new Blob([answersText()], { type: "text/plain" }), "lesson.txt"));
 find("forget").addEventListener("click", () => {
   if (!confirm("Delete all your answers?")) return;
-  for (const name of Object.keys(notes)) delete notes[name];
-  notes.done = [];
-  for (const area of NOTES) area.value = "";
-  keep();
+  keep({ done: [] });
+  location.reload();
 });
 find("lesson").addEventListener("click", () => openStep(nextStep()));
 keep();

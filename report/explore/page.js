@@ -115,8 +115,8 @@ function numbersText({ seen, measures: found, error }) {
   return (
     `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; squared cosine to θᵀᴰ ${found.cosine2.toFixed(3)}; ` +
     `one number explains ${percent(found.one)} of A, two ${percent(found.two)}, eight ${percent(found.eight)}; ` +
-    `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}. ` +
-    "The report has other random numbers, so its values differ a little."
+    `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}.` +
+    (inPaper(view.settings) ? " The report has other random numbers, so its values differ a little." : "")
   );
 }
 
@@ -177,9 +177,9 @@ function finished() {
 
 // The setting of a run in words.
 function nameOf({ environment, relabelled, states, depth, target, tasks, different }) {
-  const labels = relabelled ? ", renumbered" : "";
-  const pool = different ? `, ${different} different` : "";
-  return `${CHAINS[environment]}${labels}, ${states} states, ${depth} layers, ${target.toUpperCase()}, ${counted(tasks, "task")}${pool}`;
+  const chains = CHAINS[environment] + (relabelled ? ", renumbered" : "");
+  const seen = counted(tasks, "task") + (different ? `, ${different} different` : "");
+  return `${chains}, ${states} states, ${depth} layers, ${target.toUpperCase()}, ${seen}`;
 }
 
 const ran = new Set();

@@ -18,7 +18,7 @@ function shown(value) {
 }
 
 // A number on an axis, which may have an end.
-const told = (value, { cap = Infinity }) => (value > cap ? `above ${tickLabel(cap)} ↑` : shown(value));
+const told = (value, { cap = Infinity }) => (value > cap ? `> ${tickLabel(cap)} ↑` : shown(value));
 
 // An SVG element; numbers are rounded, and attributes that are undefined are left out.
 function tag(name, attributes, content = "") {
