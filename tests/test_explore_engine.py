@@ -10,7 +10,6 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 import ictd
 from ictd.baselines import BASELINES, Given
 from ictd.checks import choice, integer, number
-from ictd.context import Context
 from ictd.engine import Engine
 from ictd.evaluation import UnseenTasks, baseline_msve, factor_scores
 from ictd.pipeline.config import load_yaml
@@ -247,7 +246,8 @@ def test_estimates_of_enumerated_prompts_equal_those_of_the_library(v8):
     data, weights = unseen(5), naive.larger_weights(5)
     found = v8(
         f"""{TYPED} const [own, given] = [tasks.map(typed), typed(weights)];
-        const estimate = (task) => transformerEstimate(given, contextOfStates(task.transition, task.reward), 30, discount);
+        const context = (task) => contextOfStates(task.transition, task.reward);
+        const estimate = (task) => transformerEstimate(given, context(task), 30, discount);
         return [own.map(estimate), enumeratedMsve(given, own, 30, discount)];""",
         tasks=[given_task(data, i) for i in range(6)], weights=flat(weights), discount=GAMMA,
     )  # fmt: skip

@@ -100,7 +100,7 @@ let playing;
 // Show the layers one after the other, from the first one; or stop.
 function play() {
   if (playing) return stop();
-  view.layer = view.layer === view.settings.depth ? 0 : view.layer;
+  view.layer %= view.settings.depth;
   find("play").textContent = "Stop";
   playing = setInterval(() => {
     view.layer = Math.min(view.layer + 1, view.settings.depth);
