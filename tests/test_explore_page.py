@@ -186,6 +186,8 @@ def test_values_at_the_pointer_and_the_arrow_keys(page, tmp_path):
         browser.run("PLOTS.steps.focus()")
         browser("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", windowsVirtualKeyCode=39)
         browser.wait(f"find('spoken').textContent.includes({value % 10})")
+        # Beyond the end of an axis there is no number that its line could show.
+        assert browser.run("[told(1e9, MSVE), told(1e3, MSVE)]") == ["> 10,000 ↑", "1,000"]
         for figure, words in (("A", "row 1, column 1: "), ("chain", "state 1: true "), ("prompt", "column 1, state 1")):
             browser.run(f"probe('{figure}', {{x: 0, y: 0}})")
             browser.wait(f"PLOTS.{figure}.textContent.includes('{words}')")
