@@ -1,7 +1,5 @@
 """The JavaScript engine of explore.html, in V8, against the library and against definitions."""
 
-import itertools
-
 import naive
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from tolerances import ENGINES, ROUNDING, STANDARD_ERRORS
 import ictd
 from ictd.baselines import BASELINES, Given
 from ictd.checks import choice, integer, number
-from ictd.context import Context
 from ictd.engine import Engine
 from ictd.evaluation import UnseenTasks, baseline_msve, factor_scores
 from ictd.pipeline.config import load_yaml
@@ -135,44 +132,22 @@ def test_the_mean_of_twenty_runs_is_that_of_the_library(v8):
     assert (np.abs(ours.mean(axis=0) - library.mean(axis=0)) < STANDARD_ERRORS * error).all()
 
 
-# The equation of the mean
-
-
-@pytest.mark.parametrize("free", [True, False])
-def test_the_equation_equals_its_definition(v8, free):
-    """Copies of the compiled engine, on the tasks of the library, whose weights are replaced by their mean."""
-    n, depth, updates, copies = 3, 6, 15, 20
-    chains = ictd.TaskDistribution("boyan", n)
-    (block,) = training_blocks(chains, EnumeratedPrompts(), "td", GAMMA, copies * updates, 0, 64, 200)
-    A = np.zeros((2 * n, 2 * n))
-    engines = [Engine(ictd.Weights(np.zeros(2 * n), A), depth, GAMMA, RATE) for _ in range(copies)]
-    for update in range(updates):
-        for i, engine in enumerate(engines, copies * update):
-            engine.parameter[:] = [*np.zeros(2 * n), *A.ravel()]
-            one = slice(i, i + 1)
-            engine.train(block.tasks.reward[one], block.targets[one], block.tasks.transition[one])
-        A = np.mean([engine.weights().A for engine in engines], axis=0)
-        A = mean_over_labels(A) if free else A
-    found = v8(
-        f"""{TYPED}
-        const prediction = new Prediction({{...DEFAULT_SETTINGS, states: 3, depth, relabelled, tasks: updates}});
-        let next = 0;
-        const drawTask = function () {{ Object.assign(this, typed(tasks[next++])); }};
-        prediction.source = {{drawTask, drawBatch() {{}}}};
-        while (!advance(prediction, 1000));
-        return prediction.weights;""",
-        depth=depth, relabelled=free, updates=updates, tasks=given_batches(block, "td"),
+@pytest.mark.parametrize(("different", "found"), [(3, 3), (0, 50)])
+def test_a_run_repeats_so_many_different_tasks(v8, different, found):
+    tasks = v8(
+        """const run = new Run({...DEFAULT_SETTINGS, tasks: 50, seeds: 2, different});
+        const drawn = [];
+        const draw = run.source.drawTask.bind(run.source);
+        run.source.drawTask = (random) => {
+            draw(random);
+            drawn.push([...run.source.transition, ...run.source.reward]);
+        };
+        while (!advance(run, 1000));
+        return drawn;""",
+        different=different,
     )  # fmt: skip
-    u, found_A = weights_of(found)
-    assert not u.any() and np.abs(A).max() > 0.005
-    np.testing.assert_allclose(found_A, A, atol=ENGINES)
-
-
-def mean_over_labels(A):
-    """The mean of S A S' over all permutations of the labels."""
-    n = len(A) // 2
-    orders = [np.array([*order, *(n + np.array(order))]) for order in itertools.permutations(range(n))]
-    return np.mean([A[np.ix_(order, order)] for order in orders], axis=0)
+    own, other = ({tuple(task) for task in tasks[seed::2]} for seed in range(2))
+    assert len(own) == len(other) == found and not own & other
 
 
 # Random draws
@@ -271,7 +246,8 @@ def test_estimates_of_enumerated_prompts_equal_those_of_the_library(v8):
     data, weights = unseen(5), naive.larger_weights(5)
     found = v8(
         f"""{TYPED} const [own, given] = [tasks.map(typed), typed(weights)];
-        const estimate = (task) => transformerEstimate(given, contextOf(task, null, 0, "steps"), 30, discount);
+        const context = (task) => contextOfStates(task.transition, task.reward);
+        const estimate = (task) => transformerEstimate(given, context(task), 30, discount);
         return [own.map(estimate), enumeratedMsve(given, own, 30, discount)];""",
         tasks=[given_task(data, i) for i in range(6)], weights=flat(weights), discount=GAMMA,
     )  # fmt: skip
@@ -332,24 +308,53 @@ def test_a_test_equals_the_evaluation_of_the_library(v8, kind, depth):
         np.testing.assert_allclose(found["result"][name], errors.mean(axis=1), rtol=1e-9, atol=1e-20)
 
 
-def test_one_task_is_what_a_test_measures(v8):
-    found = v8("""
-        const settings = {...DEFAULT_SETTINGS, states: 4};
-        const options = {index: 3, steps: 20, format: "grouped", environment: "loop", depth: 30, discount: 0.8};
-        return oneTask(thetaTd(4, 1.3), settings, options);""")
-    p, r = np.reshape(found["task"]["transition"], (1, 4, 4)), np.array([found["task"]["reward"]])
-    context = Context.from_trajectory(found["path"], r[0][found["path"][:-1]], 4).grouped()
-    np.testing.assert_allclose(found["values"], ictd.value_function(p, r, 0.8)[0], atol=ROUNDING * 100)
-    np.testing.assert_allclose(found["estimate"], ictd.batch_td(context, 0.8, 1.3, 30), atol=ROUNDING * 100)
-    error = ictd.msve(found["task"]["stationary"], found["values"], found["estimate"])
-    np.testing.assert_allclose(found["error"], error)
+@pytest.mark.parametrize("steps", [0, 20])
+def test_layers_equal_those_of_a_prompt(v8, steps):
+    """Last rows of the prompts of all queries, by products of whole matrices."""
+    n, depth, weights = 4, 12, naive.larger_weights(4)
+    found = v8(
+        f"""{TYPED}
+        const settings = {{...DEFAULT_SETTINGS, states: 4, environment: "loop"}};
+        return trace(typed(weights), settings, {{index: 3, rewards: "random", steps}}, depth);""",
+        weights=flat(weights), depth=depth, steps=steps,
+    )  # fmt: skip
+    p, r = np.reshape(found["task"]["transition"], (n, n)), np.array(found["task"]["reward"])
+    columns = found["columns"][: found["length"]]
+    states = [column["state"] for column in columns]
+    context = naive.enumerated_prompt(p, r, GAMMA, 0)[:, :-1]
+    if steps:
+        last = np.argmax(columns[-1]["column"][n:])
+        context = naive.columns_of_steps([*states, last], r[states], n, GAMMA)
+    np.testing.assert_allclose([column["column"] for column in columns], context[:-1].T, atol=ROUNDING)
+    step_size = len(states) / max(np.bincount(states))
+    theta = ictd.theta_td(n)
+    theta = ictd.Weights(theta.u, step_size * theta.A)
+    for name, own in (("transformer", weights), ("theta_td", theta)):
+        prompts = ictd.prompt.prompts_of(context)
+        layers = naive.embeddings([own.P()] * depth, [own.Q()] * depth, prompts)
+        for row, Z in zip(found["rows"][name], layers, strict=True):
+            np.testing.assert_allclose(row, [*Z[0, -1, :-1], *Z[:, -1, -1]], rtol=ENGINES, atol=ENGINES)
+    np.testing.assert_allclose(found["values"], ictd.value_function(p, r, GAMMA), rtol=ENGINES)
+
+
+@pytest.mark.parametrize(("rewards", "expected"), [("last", [0, 0, 0, 1]), ("ones", [1, 1, 1, 1])])
+def test_a_layer_of_theta_td_is_an_update_of_td(v8, rewards, expected):
+    """w_l is the sum of the first l discounted rewards, and the last row holds the TD errors."""
+    found = v8(
+        "return trace(thetaTd(4), {...DEFAULT_SETTINGS, states: 4}, {index: 0, rewards, steps: 0}, 6);",
+        rewards=rewards,
+    )  # fmt: skip
+    p, r, w = np.reshape(found["task"]["transition"], (4, 4)), np.array(expected), np.zeros(4)
+    for row in found["rows"]["theta_td"]:
+        np.testing.assert_allclose(row, [*(r + GAMMA * p @ w - w), *-w], atol=ENGINES)
+        w = r + GAMMA * p @ w
 
 
 # What weights consist of
 
 
-# What acts on TD errors, and on their sums, in the upper half of A.
-BLOCKS = [[[-1, 1], [0, 0]], [[1, 1], [0, 0]]]
+# What acts on TD errors in the upper half of A.
+BLOCK = [[-1, 1], [0, 0]]
 
 
 def share(A, bases):
@@ -373,7 +378,7 @@ def test_measures_equal_their_definitions(v8, states):
     G = preconditioner(A.A)[:n]
     beta = (G.sum() - np.trace(G)) / (n * (n - 1)) / n
     identity, ones = np.eye(n), np.ones((n, n))
-    numbers = [np.kron(block, matrix) for block in BLOCKS[:2] for matrix in (identity, ones)]
+    numbers = [np.kron(BLOCK, matrix) for matrix in (identity, ones)]
     units = np.eye(4).reshape(4, 2, 2)
     every = [np.kron(block, matrix) for block in units for matrix in (identity, ones)]
     rows = A.A[:n].sum(axis=0) / n
@@ -382,30 +387,13 @@ def test_measures_equal_their_definitions(v8, states):
         "beta": beta,
         "cosine2": max(0, ictd.cosine_to_theta_td(A)) ** 2,
         "one": share(weights.A, np.stack(numbers[:1])),
-        "two": share(weights.A, np.stack(numbers[:2])),
-        "four": share(weights.A, np.stack(numbers[:4])),
+        "two": share(weights.A, np.stack(numbers)),
         "eight": share(weights.A, np.stack(every)),
         "constantFactor": 1 + rows[:n].mean() + GAMMA * rows[n:].mean(),
     }
     assert {*found} == {*expected}
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-9, err_msg=name)
-
-
-def test_the_spectral_radius_is_the_largest_eigenvalue(v8):
-    data, A = unseen(5), 5 * naive.larger_weights(5).A
-    expected = []
-    for p in data.tasks.transition:
-        X = np.vstack([np.eye(5), GAMMA * p.T])
-        expected.append(np.abs(np.linalg.eigvals(np.eye(5) + X.T @ A @ X / 5)).max())
-    found = v8(
-        f"""{TYPED} const [own, given] = [tasks.map(typed), typed(weights)];
-        return [own.map((task) => spectralRadius(given, task, discount)), expanding(given, own, discount)];""",
-        tasks=[given_task(data, i) for i in range(6)], discount=GAMMA,
-        weights=flat(ictd.Weights(np.zeros(10), A)),
-    )  # fmt: skip
-    np.testing.assert_allclose(found[0], expected, rtol=1e-9)
-    assert 0 < found[1] == np.mean(np.array(expected) > 1) < 1
 
 
 # What the page shows of a run, and answers to questions about its weights.
@@ -430,14 +418,14 @@ def test_theta_td_has_its_best_step_size_on_enumerated_prompts(v8):
         const other = {{...settings, relabelled: true, environment: "loop"}};
         const {{curves}} = ask({{kind: "curves", options: {{...other, depth: 20, discount: 0.8}}}});
         const error = (size, tasks) => meanOf(tasks.map((task) => {{
-            const context = contextOf(task, null, 0, "steps");
+            const context = contextOfStates(task.transition, task.reward);
             return msveOf(task, valueFunction(task, 0.8), batchTd(context, 20, 0.8, size));
         }}));
         const tuning = unseenTasks(other, TUNING_TASKS, "tuning tasks");
         const sizes = STEP_SIZES.map((size) => (size * 3) / 5);
         const scores = sizes.map((size) => error(size, tuning));
         const best = sizes[scores.indexOf(Math.min(...scores))];
-        return [curves.result.here[0].theta_td, error(best, unseenTasks(other, TEST_TASKS))];""",
+        return [curves.result[0].theta_td, error(best, unseenTasks(other, TEST_TASKS))];""",
         changes=settings,
     )  # fmt: skip
     assert found == pytest.approx(theta, rel=ENGINES)
@@ -450,37 +438,44 @@ def test_the_numbers_of_the_exercises(v8):
     page = page.replace("$", "").replace(r"\alpha", "α").replace(r"\beta", "β")
     code = f"""const settings = {{...DEFAULT_SETTINGS, ...changes}};
         {HOST}
-        const prediction = new Prediction(settings);
-        if (changes.relabelled) while (!advance(prediction, 1e6));
         const test = {{environment: "boyan", relabelled: true, depth: settings.depth, discount: 0.9}};
         ask({{kind: "curves", options: test}});
         const formats = ["steps", "grouped"].map((format) =>
             ask({{kind: "test", options: {{...test, format}}}}).tested.result);
-        const predicted = measures(prediction.weights, 0.9);
-        return {{...found.point.point, curves: found.curves.result, formats, predicted}};"""
+        const own = found.point.point;
+        const ones = trace(own.weights, settings, {{index: 0, rewards: "ones", steps: 0}}, 60).rows.transformer;
+        const answers = ones.map((row) => -meanOf(row.slice(settings.states)));
+        const values = unseenTasks(settings, 1000).map((task) => {{
+            const value = valueFunction(task, 0.9);
+            return [meanOf(value) ** 2, meanOf(value.map((each) => each ** 2))];
+        }});
+        const [constant, whole] = [0, 1].map((i) => meanOf(values.map((each) => each[i])));
+        return {{...own, curves: found.curves.result, formats, answers, constant: constant / whole}};"""
+    pools = [v8(code, changes={"different": count})["error"] for count in (1, 4, 16, 64, 256)]
     ordered = v8(code, changes={})
     permuted = {depth: v8(code, changes={"relabelled": True, "depth": depth}) for depth in (1, 5, 30)}
     main, found = permuted[30], ordered["measures"]
-    ratio = {depth: one["measures"]["beta"] / one["measures"]["alpha"] for depth, one in permuted.items()}
-    predicted = {depth: one["predicted"]["beta"] / one["predicted"]["alpha"] for depth, one in permuted.items()}
-    at_60 = next(point for point in main["curves"]["depth"] if point["x"] == 60)
-    border = next(point["x"] for point in main["curves"]["discount"] if point["expanding"] >= 0.5)
+    ratio = [one["measures"]["beta"] / one["measures"]["alpha"] for one in permuted.values()]
+    at_60 = next(point for point in main["curves"] if point["x"] == 60)
     steps, grouped = ({name: of[-1] for name, of in errors.items()} for errors in main["formats"])
     for text in (
         f"α is {found['alpha']:.3f} and β is {found['beta']:.3f}.",
-        f"holds {found['one']:.0%} of A; both hold {found['two']:.0%}.",
+        f"explains {found['one']:.0%} of A; both explain {found['two']:.0%}.",
+        f"The error grows from {ordered['error']:.2f} to {ordered['other']:.2g}.",
         f"The page shows {main['measures']['eight']:.0%}, and {main['measures']['two']:.0%} for α and β.",
-        f"grows from {ordered['error']:.2f} to {ordered['other']:.2g}.",
-        f"it is {main['error']:.2f} on relabelled and {main['other']:.2f} on ordered tasks.",
-        f"β/α is {ratio[1]:.2g}, {ratio[5]:.2g} and {ratio[30]:.2g}.",
-        f"equation predicts {predicted[1]:.2g}, {predicted[5]:.2g} and {predicted[30]:.2g}.",
-        f"multiplies constants by {main['measures']['constantFactor']:.3f},",
+        f"error is {main['error']:.2f} on renumbered and {main['other']:.2f} on ordered tasks.",
+        "errors are {:.0f}, {:.1f}, {:.2f}, {:.2f} and {:.2f};".format(*pools),
+        f"with new tasks only, {ordered['error']:.2f}.",
+        f"error is {steps['transformer']:.2g} with a column for each step",
+        f"and {grouped['transformer']:.2f} with a column for each visited state, where LSTD has {steps['lstd']:.2f}.",
         f"error grows from {main['error']:.2f} to {at_60['transformer']:.0f}, and that of",
-        f"falls from {main['curves']['here'][0]['theta_td']:.2f} to {at_60['theta_td']:.5f}.",
-        f"Below a discount of about {border:.2f},",
-        f"falls from {steps['transformer']:.2g} to {grouped['transformer']:.2f}, where LSTD has {steps['lstd']:.2f}.",
+        f"falls from {main['curves'][0]['theta_td']:.2f} to {at_60['theta_td']:.5f}.",
+        f"Constants are {main['constant']:.0%} of the squared values",
+        f"estimate is {main['answers'][30]:.1f} after 30 layers and {main['answers'][60]:.0f} after 60,",
+        f"multiplies constant errors by {main['measures']['constantFactor']:.3f};",
+        "β/α {:.2g}, {:.2g} and {:.2g}?".format(*ratio),
     ):
-        assert text in page
+        assert text in page, text
 
 
 # Settings and files
@@ -493,19 +488,15 @@ def test_defaults_are_those_of_the_paper(v8):
     others = {
         "tasks": CONFIG["tasks"], "discount": GAMMA, "learningRate": RATE, "seeds": CONFIG["seeds"], "seed": 0,
         "batchSize": CONFIG["batch_size"], "rolloutSteps": CONFIG["rollout_steps"], "target": CONFIG["algos"][0],
-        "initialGain": readings["initial_gain"], "relabelled": False, **readings["env_options"]["loop"],
+        "initialGain": readings["initial_gain"], "relabelled": False, "different": 0, **readings["env_options"]["loop"],
     }  # fmt: skip
     assert v8("return DEFAULT_SETTINGS") == main | others
     changes = [{name: value} for name in ("states", "depth", "environment") for value in axes[name][1:]]
     settings = v8("return PAPER_SETTINGS.map((changes) => ({...DEFAULT_SETTINGS, ...changes}))")
     assert settings == [main | others | change for change in ({}, *changes)]
     assert v8("return settings.map(checkSettings)", settings=settings) == [[]] * len(settings)
-    equation = load_yaml(ROOT / "studies/emergence/config.yaml")["symmetry"]["equation"]
-    found = v8("return [LENGTHS, TEST_TASKS, TUNING_TASKS, COPIES]")
-    assert found == [
-        *(evaluation[key] for key in ("context_lengths", "claim_tasks", "tuning_tasks")),
-        equation["copies"],
-    ]
+    found = v8("return [LENGTHS, TEST_TASKS, TUNING_TASKS]")
+    assert found == [evaluation[key] for key in ("context_lengths", "claim_tasks", "tuning_tasks")]
     np.testing.assert_allclose(v8("return STEP_SIZES"), log_spaced(**evaluation["step_sizes"]))
 
 

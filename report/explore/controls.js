@@ -45,7 +45,7 @@ function fillForm(settings) {
 function showErrors(errors) {
   find("errors").textContent = errors.join(" ");
   find("errors").hidden = !errors.length;
-  if (errors.length) find("choose").querySelector("details").open = true;
+  if (errors.length) find("choose").open = true;
   find("start").disabled = errors.length > 0;
 }
 
@@ -59,14 +59,17 @@ function formChanged() {
   for (const button of document.querySelectorAll("#cells button")) {
     button.setAttribute("aria-pressed", sameRun(CELLS[button.dataset.cell], settings));
   }
-  find("start").textContent = view.number && sameRun(settings, view.settings) ? "Run again" : "Run";
+  const stale = view.number > 0 && !sameRun(settings, view.settings);
+  find("start").hidden = view.number > 0 && !stale;
+  find("views").classList.toggle("stale", stale);
+  say(stale ? "The settings have changed: figures show the earlier run until you press Run." : "");
 }
 
 // Write the values of sliders beside them.
 function showOutputs(parent) {
   for (const value of parent.querySelectorAll("label > .value")) {
     const input = value.parentElement.querySelector("input");
-    value.textContent = input.id === "task-steps" && input.value === "0" ? "one column for each state" : input.value;
+    value.textContent = input.value;
   }
 }
 
@@ -80,15 +83,43 @@ function fillChoices() {
 
 function fillTest() {
   for (const [name, value] of Object.entries(view.test)) setValue(find(`test-${name}`), value);
-  find("task-steps").value = view.steps;
   find("identifiable").checked = view.identifiable;
-  showOutputs(find("test"));
+  showOutputs(find("worth"));
+  fillTrace();
+}
+
+const TRACE = ["layer", "rewards", "steps"];
+function fillTrace() {
+  find("trace-layer").max = view.settings.depth;
+  for (const name of TRACE) find(`trace-${name}`).value = view[name];
+  showOutputs(find("mechanism"));
+  redraw(...TRACED);
+}
+
+let playing;
+// Show the layers one after the other, from the first one; or stop.
+function play() {
+  if (playing) return stop();
+  view.layer %= view.settings.depth;
+  find("play").textContent = "Stop";
+  playing = setInterval(() => {
+    view.layer = Math.min(view.layer + 1, view.settings.depth);
+    fillTrace();
+    if (view.layer === view.settings.depth) stop();
+  }, 200);
+}
+
+function stop() {
+  clearInterval(playing);
+  playing = undefined;
+  find("play").textContent = "Play";
 }
 
 for (const [name, [min, max]] of Object.entries(LIMITS)) Object.assign(field(name), { min, max });
 const CELLS = PAPER_SETTINGS.flatMap((changes) =>
   ["td", "mc"].map((target) => ({ ...DEFAULT_SETTINGS, ...changes, target })),
 );
+const inPaper = (settings) => CELLS.some((cell) => sameRun(cell, settings));
 const CHAINS = { boyan: "Boyan", loop: "Loop" };
 find("cells").tBodies[0].innerHTML = PAPER_SETTINGS.map((_, i) => {
   const { environment, states, depth } = CELLS[2 * i];
@@ -105,14 +136,6 @@ form.addEventListener("submit", (event) => {
   start(readForm());
 });
 find("pause").addEventListener("click", pause);
-find("copy").addEventListener("click", async () => {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    say("The link is copied; it shows the same run.");
-  } catch {
-    say("The browser does not let the page copy; copy the address from the address bar.");
-  }
-});
 find("time").addEventListener("input", (event) => {
   view.at = Math.min(+event.target.value, view.points.length - 1);
   view.follows = view.at === view.points.length - 1;
@@ -132,19 +155,22 @@ find("identifiable").addEventListener("change", (event) => {
 for (const name of Object.keys(view.test)) {
   find(`test-${name}`).addEventListener("input", (event) => {
     view.test[name] = valueOf(event.target);
-    showOutputs(find("test"));
-    redraw("error", "depths", "discounts");
+    showOutputs(find("worth"));
+    redraw("error");
     askTests();
   });
 }
-find("task-steps").addEventListener("input", (event) => {
-  view.steps = +event.target.value;
-  showOutputs(find("test"));
-  ask("task");
-});
+for (const name of TRACE) {
+  find(`trace-${name}`).addEventListener("input", (event) => {
+    if (name === "layer") stop();
+    view[name] = name === "rewards" ? event.target.value : +event.target.value;
+    fillTrace();
+  });
+}
+find("play").addEventListener("click", play);
 find("another").addEventListener("click", () => {
-  view.index = (view.index + 1) % TEST_TASKS;
-  ask("task");
+  view.index += 1;
+  redraw(...TRACED);
 });
 find("weights").addEventListener("click", () => {
   if (view.divergedAt.includes(0)) main({ kind: "file", at: view.at });

@@ -55,9 +55,8 @@ function contextOfGroups(task, path, length) {
   return contextOfStates(shares.D, task.reward);
 }
 
-// The context of the first steps of a path in a format, "steps" or "grouped"; 0 steps: the enumerated context.
+// The context of the first steps of a path in a format, "steps" or "grouped".
 function contextOf(task, path, steps, format) {
-  if (steps === 0) return contextOfStates(task.transition, task.reward);
   return format === "grouped" ? contextOfGroups(task, path, steps) : contextOfSteps(task, path, steps);
 }
 
@@ -98,6 +97,41 @@ function transformerEstimate(weights, context, depth, discount) {
   const estimate = new Float64Array(n);
   for (let i = 0; i < wide; i++) for (let s = 0; s < n; s++) estimate[s] -= total[i] * weights.A[i * wide + s];
   return estimate;
+}
+
+// Columns [phi(S_t); gamma phi(S_{t+1})] of the steps of a path, or, without a path, a column
+// [phi(s); gamma sum_j p(j | s) phi(j)] for each state s.  With discount 0 these are the query columns [phi(s); 0].
+function promptColumns(task, path, discount) {
+  const n = task.reward.length;
+  const states = path ? path.slice(0, -1) : task.reward.map((_, s) => s);
+  return Array.from(states, (state, t) => {
+    const column = new Float64Array(2 * n);
+    column[state] = 1;
+    for (let j = 0; j < n; j++) {
+      const p = path ? Number(path[t + 1] === j) : task.transition[state * n + j];
+      column[n + j] = discount * p;
+    }
+    return { state, column };
+  });
+}
+
+// The last row of a prompt [X, X^q] after 0, 1, ..., depth layers, by their definition: each adds
+// (u X + y) X'A [X, X^q] / m to the row y, whose entries of queries are minus the estimates.  `rewards` are those of X.
+function lastRows(weights, columns, rewards, depth) {
+  const wide = 2 * weights.states;
+  const X = columns.slice(0, rewards.length);
+  const scores = columns.map((z) => {
+    const ofA = Float64Array.from(z, (_, i) => innerProduct(z, weights.A.subarray(i * wide)));
+    return X.map((x) => innerProduct(x, ofA) / X.length);
+  });
+  const ofU = X.map((x) => innerProduct(x, weights.u));
+  const rows = [columns.map((_, c) => rewards[c] ?? 0)];
+  for (let layer = 0; layer < depth; layer++) {
+    const last = rows.at(-1);
+    const sums = ofU.map((entry, j) => entry + last[j]);
+    rows.push(last.map((entry, c) => entry + innerProduct(sums, scores[c])));
+  }
+  return rows;
 }
 
 // Batch TD, w += alpha (b + gamma D w - C w), L times from w = 0.  theta^TD with A times alpha has these estimates.

@@ -1,4 +1,4 @@
-// What takes time: a run of several seeds, the equation of the mean, and a test.  A job is a sequence of small pieces,
+// What takes time: a run of several seeds, and tests of its weights.  A job is a sequence of small pieces,
 // so that a page can show it while it is at work.
 
 // Work for about so many milliseconds, but at least one piece, or until `limit` pieces are seen.
@@ -40,10 +40,17 @@ class Run {
     this.seen += 1;
     for (let i = 0; i < learners.length; i++) {
       if (divergedAt[i]) continue;
-      source.drawTask(this.forTasks[i]);
+      source.drawTask(this.streamOfTask(i));
       source.drawBatch(this.forSteps[i], this.forReturns[i]);
       if (!update(transformer, learners[i], source)) divergedAt[i] = this.seen;
     }
+  }
+
+  // Random numbers of the next task: with K different tasks, those of one of them, drawn with replacement.
+  streamOfTask(i) {
+    const random = this.forTasks[i];
+    const { different } = this.settings;
+    return different ? new RandomStream(this.seeds[i], `seen task ${random.integer(different)}`) : random;
   }
 }
 
@@ -54,50 +61,6 @@ function runWeights(run, i) {
   const mean = run.learners[0].parameter.map((_, k) => meanOf(kept.map((learner) => learner.parameter[k])));
   return weightsOf(states, mean);
 }
-
-// The equation of the mean (docs/theory.md), which replaces the weights of a run by their mean: copies of a run have
-// tasks and moments of Adam of their own, and after each update the mean over copies, and over labels if the law of
-// tasks does not depend on them, takes the place of their weights.  A piece is an update.
-class Prediction {
-  constructor(settings) {
-    const { states, depth, discount, seed } = settings;
-    this.settings = settings;
-    this.seen = 0;
-    this.total = settings.tasks;
-    this.source = new TaskSource(settings);
-    this.transformer = new LoopedTransformer(states, depth, discount);
-    this.random = ["tasks", "steps", "returns"].map((name) => new RandomStream(seed, `${name} of copies`));
-    this.parameter = new Float64Array(2 * states + 4 * states ** 2);
-    this.copies = Array.from({ length: COPIES }, () => new Learner(this.parameter.slice(), settings.learningRate));
-  }
-
-  get done() {
-    return this.seen === this.total;
-  }
-
-  get weights() {
-    return weightsOf(this.settings.states, this.parameter);
-  }
-
-  step() {
-    const { settings, source, transformer, parameter, copies } = this;
-    const [forTasks, forSteps, forReturns] = this.random;
-    for (const copy of copies) {
-      copy.parameter.set(parameter);
-      source.drawTask(forTasks);
-      source.drawBatch(forSteps, forReturns);
-      update(transformer, copy, source);
-    }
-    parameter.fill(0);
-    for (const copy of copies) for (let k = 0; k < parameter.length; k++) parameter[k] += copy.parameter[k] / COPIES;
-    if (settings.relabelled) averageOverLabels(settings.states, parameter);
-    parameter.fill(0, 0, 2 * settings.states); // The mean of u, because r and -r are equally likely.
-    this.seen += 1;
-  }
-}
-
-// Copies of a run, as in the study of symmetry.
-const COPIES = 20;
 
 // Numbers of unseen tasks of a test, and of tasks on which the step size of theta^TD is tuned for curves: many, because
 // a step size that is too large diverges on few tasks only.
@@ -110,19 +73,29 @@ const STEP_SIZES = Array.from({ length: 25 }, (_, i) => 0.2 * 50 ** (i / 24));
 // Numbers of steps in the prompt.
 const LENGTHS = Array.from({ length: 20 }, (_, i) => 5 * (i + 1));
 
+// What a layer does, for a page: an unseen task with given rewards; its prompt, with a column for each state or for
+// each of some steps, and then a query for each state; and the last rows of the prompt for some weights and for
+// theta^TD, whose step size is one for the state with most columns.
+function trace(weights, settings, { index, rewards, steps }, depth) {
+  const { states: n, discount, seed } = settings;
+  const [task] = unseenTasks(settings, 1, `task ${index}`);
+  if (rewards !== "random") task.reward.fill(0).fill(1, rewards === "ones" ? 0 : n - 1);
+  const path = steps ? drawPath(task, steps, new RandomStream(seed, `path ${index}`)) : null;
+  const context = promptColumns(task, path, discount);
+  const columns = [...context, ...promptColumns(task, null, 0)];
+  const visits = task.reward.map((_, s) => context.filter(({ state }) => state === s).length);
+  const theta = thetaTd(n, context.length / Math.max(...visits));
+  const rowsOf = (of) => {
+    const given = context.map(({ state }) => task.reward[state]);
+    return lastRows(of, columns.map(({ column }) => column), given, depth);
+  };
+  const rows = { transformer: rowsOf(weights), theta_td: rowsOf(theta) };
+  return { task, columns, length: context.length, values: valueFunction(task, discount), rows };
+}
+
 // The settings of unseen tasks, which may be of another environment, or relabelled if those of the run are not.
 function settingsOfTest(settings, { environment, relabelled }) {
   return { ...settings, environment, relabelled };
-}
-
-// One unseen task, its values, and their estimates from a trajectory.
-function oneTask(weights, settings, options) {
-  const { index, steps, format, depth, discount } = options;
-  const [task] = unseenTasks(settingsOfTest(settings, options), 1, `task ${index}`);
-  const path = drawPath(task, steps, new RandomStream(settings.seed, `path ${index}`));
-  const values = valueFunction(task, discount);
-  const estimate = transformerEstimate(weights, contextOf(task, path, steps, format), depth, discount);
-  return { task, path, values, estimate, error: msveOf(task, values, estimate) };
 }
 
 // Errors on unseen tasks against the number of steps in the prompt, of one or several weights and of the baselines.
@@ -187,30 +160,25 @@ class Test {
 }
 
 const CURVE_DEPTHS = [1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 50, 60, 75, 90, 120, 150, 200, 250, 300];
-const CURVE_DISCOUNTS = [
-  0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.87, 0.89, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99,
-];
-
-// Errors on enumerated prompts against the depth and against the discount, of one or several weights and of theta^TD.
-// Pieces are step sizes of theta^TD, then points of the curves.
+// Errors on enumerated prompts against the depth, of one or several weights and of theta^TD.
+// Pieces are step sizes of theta^TD, then the depth of the options and those of the curve.
 class Curves {
   constructor(weightsList, settings, options) {
     const { states } = settings;
-    const { depth, discount } = options;
+    const { depth } = options;
     const own = settingsOfTest(settings, options);
     this.unseen = unseenTasks(own, TEST_TASKS);
     this.tuning = unseenTasks(own, TUNING_TASKS, "tuning tasks");
     this.models = { transformer: weightsList, theta_td: [thetaTd(states)] };
+    this.discount = options.discount;
     this.least = Infinity;
     this.seen = 0;
     // Attention divides by the number of columns, here n.
     this.pieces = [
-      ...STEP_SIZES.map((size) => ["size", (size * states) / 5, depth, discount]),
-      ...CURVE_DEPTHS.map((x) => ["depth", x, x, discount]),
-      ...CURVE_DISCOUNTS.map((x) => ["discount", x, depth, x]),
-      ["here", depth, depth, discount],
+      ...STEP_SIZES.map((size) => () => this.tune((size * states) / 5, depth)),
+      ...[depth, ...CURVE_DEPTHS].map((x) => () => this.measure(x)),
     ];
-    this.result = { depth: [], discount: [], here: [] };
+    this.result = [];
   }
 
   get done() {
@@ -218,27 +186,21 @@ class Curves {
   }
 
   step() {
-    const [axis, x, depth, discount] = this.pieces[this.seen++];
-    if (axis === "size") this.tune(x, depth, discount);
-    else this.result[axis].push(this.point(axis, x, depth, discount));
+    this.pieces[this.seen++]();
   }
 
-  tune(stepSize, depth, discount) {
-    const theta = [thetaTd(this.unseen[0].reward.length, stepSize)];
-    const error = meanError(theta, this.tuning, depth, discount);
+  tune(stepSize, depth) {
+    const theta = [thetaTd(this.models.theta_td[0].states, stepSize)];
+    const error = meanError(theta, this.tuning, depth, this.discount);
     if (error < this.least) this.models.theta_td = theta;
     this.least = Math.min(this.least, error);
   }
 
-  point(axis, x, depth, discount) {
-    const point = { x };
+  measure(depth) {
+    const point = { x: depth };
     for (const [name, list] of Object.entries(this.models)) {
-      point[name] = meanError(list, this.unseen, depth, discount);
+      point[name] = meanError(list, this.unseen, depth, this.discount);
     }
-    if (axis !== "depth") {
-      const parts = divided(this.models.transformer, this.unseen);
-      point.expanding = meanOf(parts.map(([weights, tasks]) => expanding(weights, tasks, discount)));
-    }
-    return point;
+    this.result.push(point);
   }
 }

@@ -1,4 +1,4 @@
-// The state of the page, messages to and from the workers, and what the page says.
+// The state of the page, messages to and from the worker, and what the page says.
 
 const find = (id) => document.getElementById(id);
 const form = find("settings");
@@ -11,12 +11,10 @@ const nothingSeen = () => ({
   follows: true,
   paused: false,
   divergedAt: [],
-  predicted: [],
   chosen: "mean",
   announced: 0,
   tested: null,
   curves: null,
-  task: null,
   seen: 0,
 });
 
@@ -26,25 +24,21 @@ const view = {
   number: 0,
   done: true,
   identifiable: false,
-  test: { relabelled: false, environment: "", format: "steps", depth: 30, discount: 0.9 },
-  steps: 20,
+  test: { relabelled: false, environment: "", format: "steps", depth: 30 },
+  layer: 30,
+  rewards: "random",
+  steps: 0, // In the prompt of section 1; 0: a column for each state.
   index: 0,
   request: 0,
 };
 
-// Workers -------------------------------------------------------------------------------------------------------------
+// The worker ----------------------------------------------------------------------------------------------------------
 
-// A function that sends messages to a new worker.
-function machine() {
-  const text = `${find("engine").textContent}\nbeWorker();`;
-  const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
-  worker.onmessage = (event) => received(event.data);
-  worker.onerror = (event) => fail(event.message ?? "the browser starts no worker");
-  return (message) => worker.postMessage(message);
-}
-
-const main = machine();
-const predictor = machine();
+const engine = new Blob([`${find("engine").textContent}\nbeWorker();`], { type: "text/javascript" });
+const worker = new Worker(URL.createObjectURL(engine));
+worker.onmessage = (event) => received(event.data);
+worker.onerror = (event) => fail(event.message ?? "the browser starts no worker");
+const main = (message) => worker.postMessage(message);
 
 function received(message) {
   if (message.number !== view.number) return;
@@ -69,10 +63,6 @@ const RECEIVE = {
     view.points = points;
     redraw(...COURSE);
   },
-  predicted({ point }) {
-    view.predicted.push(point);
-    redraw("sizes");
-  },
   tested({ result }) {
     view.tested = result;
     ask("curves");
@@ -86,11 +76,7 @@ const RECEIVE = {
   curves({ result }) {
     view.curves = result;
     setTesting(false);
-    redraw("depths", "discounts", "error", "border");
-  },
-  task({ result }) {
-    view.task = result;
-    redraw("chain");
+    redraw("depths", "error");
   },
   file({ bytes }) {
     save(new Blob([bytes]), `${fileName()}.npz`);
@@ -128,8 +114,9 @@ function numbersText({ seen, measures: found, error }) {
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
   return (
     `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; squared cosine to θᵀᴰ ${found.cosine2.toFixed(3)}; ` +
-    `one number holds ${percent(found.one)} of A, two ${percent(found.two)}, four ${percent(found.four)}, eight ${percent(found.eight)}; ` +
-    `error on unseen tasks ${shown(error)}.`
+    `one number explains ${percent(found.one)} of A, two ${percent(found.two)}, eight ${percent(found.eight)}; ` +
+    `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}.` +
+    (inPaper(view.settings) ? " The report has other random numbers, so its values differ a little." : "")
   );
 }
 
@@ -165,7 +152,8 @@ function start(settings) {
     request: view.request + 1,
     began: performance.now(),
   });
-  Object.assign(view.test, { depth: settings.depth, discount: settings.discount });
+  view.test.depth = settings.depth;
+  view.layer = settings.depth;
   if (!sameLabels) view.test.relabelled = settings.relabelled;
   find("message").hidden = true;
   fillForm(settings);
@@ -173,19 +161,38 @@ function start(settings) {
   fillTest();
   const address = `#${addressOf(settings)}`;
   if (location.hash !== address) history.replaceState(null, "", address);
-  leaveTour();
   say("");
   main({ kind: "run", settings: view.settings, chosen: view.chosen, number: view.number });
-  predictor({ kind: "predict", settings: view.settings, number: view.number });
-  redraw("run", ...Object.keys(FIGURES));
+  redraw("run", "numbers", ...Object.keys(FIGURES));
 }
 
 function finished() {
   const seconds = (performance.now() - view.began) / 1000;
   const run = `${counted(view.settings.seeds, "seed")} of ${counted(view.settings.tasks, "task")} in ${seconds.toFixed(1)} s.`;
   say(divergence() || run + harm());
+  addRun();
   redraw(...Object.keys(RESULTS));
   askTests();
+}
+
+// The setting of a run in words.
+function nameOf({ environment, relabelled, states, depth, target, tasks, different }) {
+  const chains = CHAINS[environment] + (relabelled ? ", renumbered" : "");
+  const seen = counted(tasks, "task") + (different ? `, ${different} different` : "");
+  return `${chains}, ${states} states, ${depth} layers, ${target.toUpperCase()}, ${seen}`;
+}
+
+const ran = new Set();
+// Add the finished run to the table of runs, once.
+function addRun() {
+  const address = addressOf(view.settings);
+  if (ran.has(address)) return;
+  ran.add(address);
+  const { measures: found, error } = view.points.at(-1);
+  const row = find("runs").tBodies[0].insertRow();
+  for (const words of [nameOf(view.settings), shown(found.alpha), shown(found.beta), shown(error)]) {
+    row.insertCell().textContent = words;
+  }
 }
 
 function pause() {
@@ -206,7 +213,6 @@ function askTests() {
     if (!testable()) return;
     view.request++;
     setTesting(true);
-    ask("task");
     ask("test");
   }, 120);
 }
@@ -219,13 +225,13 @@ function testable() {
 // Say whether figures of the test are about to change.
 function setTesting(testing) {
   view.testing = testing;
-  find("test").setAttribute("aria-busy", testing);
+  find("worth").setAttribute("aria-busy", testing);
 }
 
-// Ask for a "test", "curves" or a "task".
+// Ask for a "test" or "curves".
 function ask(kind) {
   if (!testable()) return;
   const environment = view.test.environment || view.settings.environment;
-  const options = { ...view.test, environment, index: view.index, steps: view.steps };
+  const options = { ...view.test, environment, discount: view.settings.discount };
   main({ kind, at: view.at, request: view.request, options });
 }

@@ -17,6 +17,9 @@ function shown(value) {
   return (+value.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
 }
 
+// A number on an axis, which may have an end.
+const told = (value, { cap = Infinity }) => (value > cap ? `> ${tickLabel(cap)} ↑` : shown(value));
+
 // An SVG element; numbers are rounded, and attributes that are undefined are left out.
 function tag(name, attributes, content = "") {
   const given = Object.entries(attributes).filter(([, value]) => value !== undefined);
@@ -27,6 +30,7 @@ function tag(name, attributes, content = "") {
 const at = (x, y) => `${x.toFixed(1)},${y.toFixed(1)}`;
 const outline = (d, stroke, more = {}) => tag("path", { d, fill: "none", stroke, ...more });
 const text = (x, y, content, more = {}) => tag("text", { x, y, ...more }, content);
+const READ = { class: "read" }; // Texts that say values, which a screen reader gets when the place changes.
 const soft = (anchor) => ({ "text-anchor": anchor, fill: "var(--soft)" });
 
 function drawing(width, height, label, body) {
@@ -91,26 +95,12 @@ function limits(values, axis) {
   return [low - margin, high + margin];
 }
 
-// Parts of a line between the top and the bottom of the plot; a part that leaves the plot ends at its edge.
-function inside(points, top, bottom) {
-  const parts = [[]];
-  for (const [x, y] of points) {
-    if (!Number.isFinite(y)) {
-      if (parts.at(-1).length) parts.push([]);
-      continue;
-    }
-    const outside = y < top || y > bottom + 0.01;
-    if (!outside || parts.at(-1).length) parts.at(-1).push([x, Math.min(bottom, Math.max(y, top))]);
-    if (outside) parts.push([]);
-  }
-  return parts.filter((part) => part.length);
-}
-
 // Lines against x, with a legend of at most six entries.
 //
 // x, y: {label, log, from, to, floor, cap}; lines: [{name, colour, dash, points: [[x, y], ...], value}], where `value`
-// stands in the legend; marks: [{x, text}], vertical lines.
-function lineChart({ label, x, y, lines, marks = [] }) {
+// stands in the legend; marks: [{x, text}], vertical lines.  `probe`, a place {x, y} in the drawing, puts the values at
+// the nearest x into the legend.
+function lineChart({ label, x, y, lines, marks = [], probe }) {
   const rows = Math.ceil(lines.length / 2);
   const top = 10 + rows * ROW;
   const height = HEIGHT + rows * ROW;
@@ -123,12 +113,15 @@ function lineChart({ label, x, y, lines, marks = [] }) {
   const [low, high] = limits(second, y);
   const across = (value) => LEFT + (right - LEFT) * share(value, from, to, x.log);
   const down = (value) => bottom - (bottom - top) * share(value, low, high, y.log);
+  const far = (point) => Math.abs(across(point[0]) - probe.x);
+  const nearest = (points) => points.reduce((best, point) => (far(point) < far(best) ? point : best), points[0]);
+  const probed = probe && nearest(all)?.[0];
   let body = verticalAxis(ticksBetween(low, high, y.log), down, { text: y.label, at: (top + bottom) / 2 });
   lines.forEach((line, i) => {
     const [left, base] = [LEFT - 40 + (i % 2) * 165, 12 + Math.floor(i / 2) * ROW];
-    const value = line.value === undefined ? "" : `: ${line.value}`;
+    const value = probed === undefined || !line.points.length ? line.value : nearest(line.points)[1];
     body += outline(`M${left},${base - 4}h22`, line.colour, { "stroke-width": 2.5, "stroke-dasharray": line.dash });
-    body += text(left + 28, base, line.name + value);
+    body += text(left + 28, base, line.name + (value === undefined ? "" : `: ${told(value, y)}`), READ);
   });
   for (const tick of ticksBetween(from, to, x.log)) {
     body += outline(`M${at(across(tick), bottom)}v4`, "var(--soft)");
@@ -136,21 +129,23 @@ function lineChart({ label, x, y, lines, marks = [] }) {
   }
   body += outline(`M${LEFT},${bottom}H${right}`, "var(--soft)");
   body += text((LEFT + right) / 2, height - 6, x.label, soft("middle"));
-  for (const mark of marks) {
+  for (const mark of probed === undefined ? marks : [{ x: probed, text: `${tickLabel(probed)} ${x.label}` }]) {
     const place = across(mark.x);
     const turned = place > WIDTH / 2;
     body += outline(`M${at(place, top)}V${bottom}`, "var(--soft)", { "stroke-dasharray": "3 3" });
-    body += text(place + (turned ? -5 : 5), top + 12, mark.text, soft(turned ? "end" : "start"));
+    body += text(place + (turned ? -5 : 5), top + 12, mark.text, { ...READ, ...soft(turned ? "end" : "start") });
   }
-  for (const { colour, dash, points } of lines) {
-    const kept = points.filter((point) => point[0] >= from * 0.999 && point[0] <= to * 1.001);
-    const places = kept.map(([x0, y0]) => [across(x0), down(y.log ? Math.max(y0, low / 10) : y0)]);
-    for (const part of inside(places, top, bottom)) {
-      const look = { "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dash };
-      if (part.length === 1) body += tag("circle", { cx: part[0][0], cy: part[0][1], r: 2.5, fill: colour });
-      else body += outline(`M${part.map((point) => at(...point)).join("L")}`, colour, look);
-    }
-  }
+  // The lines are in a drawing of their own, which ends at the edges of the plot.
+  const curves = lines.map(({ colour, dash, points }) => {
+    const places = points.map(([x0, y0]) => [across(x0), Math.max(-1e3, Math.min(1e3, down(y0)))]);
+    const finite = places.filter(([, place]) => !Number.isNaN(place));
+    const d = finite.map((place, i) => (i ? "L" : "M") + at(...place)).join("");
+    return outline(d, colour, { "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": dash });
+  });
+  const edges = `${LEFT} ${top - 1} ${right - LEFT + 1} ${bottom - top + 2}`;
+  const [left, above, width, tall] = edges.split(" ");
+  const frame = `x="${left}" y="${above}" width="${width}" height="${tall}" viewBox="${edges}"`;
+  body += `<svg ${frame}>${curves.join("")}</svg>`;
   return drawing(WIDTH, height, label, body);
 }
 
@@ -165,55 +160,123 @@ function tickLabel(tick) {
   return power ? tick.toExponential(0).replace("e+", "e") : tick.toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
-// The entries of A (2n x 2n) as squares: red is positive, blue is negative, full colour is the largest entry.
-function matrixMap({ label, A, n }) {
-  const size = 200;
-  const side = size / (2 * n);
-  const largest = A.reduce((most, entry) => Math.max(most, Math.abs(entry)), 0) || 1;
-  let body = tag("rect", { width: size, height: size, fill: "var(--zero)" });
-  A.forEach((entry, i) => {
-    const strength = Math.abs(entry) / largest;
-    if (!(strength > 0.004)) return;
-    const place = { x: (i % (2 * n)) * side, y: Math.floor(i / (2 * n)) * side, width: side, height: side };
-    body += tag("rect", { ...place, fill: `var(--${entry > 0 ? "plus" : "minus"})`, "fill-opacity": strength });
-  });
-  body += outline(`M${size / 2},0V${size}M0,${size / 2}H${size}`, "var(--soft)", { "stroke-width": 0.7 });
-  return drawing(size, size, label, body);
+// Squares with the entries of a matrix, given as rows: red is positive, blue is negative, full colour is `largest`.
+function squares(rows, { x, y, width, height }, largest) {
+  let body = tag("rect", { x, y, width: width * rows[0].length, height: height * rows.length, fill: "var(--zero)" });
+  rows.forEach((row, i) =>
+    row.forEach((entry, j) => {
+      const strength = Math.min(1, Math.abs(entry) / largest);
+      if (!(strength > 0.004)) return;
+      const place = { x: x + j * width, y: y + i * height, width, height };
+      body += tag("rect", { ...place, fill: `var(--${entry > 0 ? "plus" : "minus"})`, "fill-opacity": strength });
+    }),
+  );
+  return body;
 }
 
-// The states of a chain in a row with their transitions as arcs, and below each state its values, true and estimated.
-function chainChart({ label, P, value, estimate, found, n }) {
-  const [row, top, bottom] = [92, 200, 300];
-  const step = (WIDTH - LEFT - RIGHT) / n;
+const rowsOf = (A, wide) => Array.from({ length: A.length / wide }, (_, i) => A.slice(i * wide, (i + 1) * wide));
+const largestOf = (entries) => entries.reduce((most, entry) => Math.max(most, Math.abs(entry)), 0) || 1;
+
+// The entries of A (2n x 2n), and below them the entry at the place of the probe.
+function matrixMap({ label, A, n, probe }) {
+  const size = 200;
+  const side = size / (2 * n);
+  let body = squares(rowsOf(A, 2 * n), { x: 0, y: 0, width: side, height: side }, largestOf(A));
+  body += outline(`M${size / 2},0V${size}M0,${size / 2}H${size}`, "var(--soft)", { "stroke-width": 0.7 });
+  if (probe) {
+    const [i, j] = [probe.y, probe.x].map((place) => Math.max(0, Math.min(2 * n - 1, Math.floor(place / side))));
+    const name = (k) => `${k < n ? "" : "next "}${(k % n) + 1}`;
+    body += tag("rect", { x: j * side, y: i * side, width: side, height: side, fill: "none", stroke: "var(--ink)" });
+    body += text(0, size + 14, `row ${name(i)}, column ${name(j)}: ${shown(A[i * 2 * n + j])}`, READ);
+  }
+  return drawing(size, size + 18, label, body);
+}
+
+// A prompt, its context of m columns and its queries, and a last row for each of several `rows`, [{name, entries}].
+function promptChart({ label, columns, m, rows, largest, probe }) {
+  const n = columns.length - m;
+  const [top, height, last, left, gap] = [20, Math.min(17, 190 / (2 * n)), 20, LEFT + 8, 8];
+  const width = (WIDTH - left - gap) / columns.length;
+  const across = (c) => left + c * width + (c < m ? 0 : gap);
+  const parts = (entries, y, tall, most) =>
+    [[0, m], [m, columns.length]].map(([from, to]) => {
+      const place = { x: across(from), y, width, height: tall };
+      return squares(entries.map((row) => row.slice(from, to)), place, most);
+    }).join("");
+  const foot = top + 2 * n * height + 10;
+  const end = foot + rows.length * (last + 6);
+  let body = text(left, 12, `context, ${m} columns`, soft("start"));
+  body += text(WIDTH, 12, `query, states 1 to ${n}`, soft("end"));
+  body += text(left - 6, top + (n * height) / 2 + 4, "state", soft("end"));
+  body += text(left - 6, top + 1.5 * n * height + 4, "γ next", soft("end"));
+  body += parts(Array.from({ length: 2 * n }, (_, i) => columns.map(({ column }) => column[i])), top, height, 1);
+  rows.forEach(({ name, entries }, k) => {
+    const y = foot + k * (last + 6);
+    body += text(left - 6, y + 14, name, { "text-anchor": "end", "font-size": 11 });
+    body += parts([entries], y, last, largest);
+    if (width < 24) return;
+    entries.forEach((entry, c) => {
+      const look = { "text-anchor": "middle", "font-size": 9.5 };
+      body += text(across(c) + width / 2, y + 13.5, entry.toFixed(Math.abs(entry) < 10 ? 2 : 1), look);
+    });
+  });
+  if (probe) {
+    const c = columns.findLastIndex((_, i) => i === 0 || across(i) <= probe.x);
+    const values = rows.map(({ name, entries }) => `${name} ${shown(entries[c])}`);
+    const kind = c < m ? `column ${c + 1}` : "query";
+    body += tag("rect", { x: across(c), y: top, width, height: end - top - 6, fill: "none", stroke: "var(--ink)" });
+    body += text(0, end + 14, `${kind}, state ${columns[c].state + 1}: ${values.join(", ")}`, READ);
+  }
+  return drawing(WIDTH, end + 20, label, body);
+}
+
+// The states of a chain in a row with their transitions as arcs and their rewards, and below each state its values: a
+// line for the true value, and a dot for each estimate, [{name, colour, path, error}], whose `path` has those of all
+// layers.  `layer` is that of the dots.
+function chainChart({ label, P, reward, value, estimates, layer, n, probe }) {
+  const [row, top, bottom] = [76, 176, 330];
+  const step = (WIDTH - LEFT) / n;
   const across = (state) => LEFT + (state + 0.5) * step;
   const radius = Math.min(12, step * 0.32);
-  const near = estimate.filter(Number.isFinite).map((entry) => Math.max(-1e3, Math.min(1e3, entry)));
-  const [low, high] = limits([0, ...value, ...near], {});
+  const apart = Math.min(9, step / 4);
+  const near = estimates.flatMap(({ path }) => path.flatMap((each) => [...each])).filter(Number.isFinite);
+  const most = 3 * largestOf(value);
+  const [low, high] = limits([0, ...value, ...near.map((entry) => Math.max(-most, Math.min(most, entry)))], {});
   const down = (entry) => bottom - (bottom - top) * share(Math.max(low, Math.min(high, entry)), low, high);
-  const ring = (cx, cy) => tag("circle", { cx, cy, r: 6, fill: "none", stroke: "var(--ink)", "stroke-width": 1.7 });
-  const dot = (cx, cy) => tag("circle", { cx, cy, r: 3.2, fill: "var(--td)" });
+  const line = (x, y) => outline(`M${at(x - 16, y)}h32`, "var(--ink)", { "stroke-width": 2 });
+  const dot = (cx, cy, fill, r = 4, opacity = 1) => tag("circle", { cx, cy, r, fill, "fill-opacity": opacity });
   let body = verticalAxis(ticksBetween(low, high), down, { text: "value", at: (top + bottom) / 2 });
   P.forEach((p, i) => {
     const [from, to] = [Math.floor(i / n), i % n];
     if (p >= 0.01) body += arc(across(from), across(to), row, radius, p);
   });
+  body += text(LEFT - 6, 158, "reward", soft("end"));
   for (let state = 0; state < n; state++) {
     const x = across(state);
-    body += tag("circle", {
-      cx: x,
-      cy: row,
-      r: radius,
-      fill: "var(--card)",
-      stroke: "var(--ink)",
-      "stroke-width": 1.5,
-    });
+    const look = { fill: "var(--card)", stroke: "var(--ink)", "stroke-width": 1.5 };
+    body += tag("circle", { cx: x, cy: row, r: radius, ...look });
     body += text(x, row + 4, state + 1, { "text-anchor": "middle", "font-size": 11 });
-    body += ring(x, down(value[state]));
-    if (Number.isFinite(estimate[state])) body += dot(x, down(estimate[state]));
+    body += text(x, 158, reward[state].toFixed(n > 6 ? 1 : 2), { "text-anchor": "middle", "font-size": 11 });
+    body += line(x, down(value[state]));
+    estimates.forEach(({ colour, path }, k) => {
+      const place = x + (k ? apart : -apart);
+      const reached = path.slice(0, layer + 1).map((each) => down(each[state])).filter(Number.isFinite);
+      for (const y of reached.slice(0, -1)) body += dot(place, y, colour, 1.7, 0.45);
+      if (Number.isFinite(path[layer][state])) body += dot(place, reached.at(-1), colour);
+    });
   }
-  body += ring(14, bottom + 18) + text(26, bottom + 22, "true value");
-  body += dot(112, bottom + 18) + text(122, bottom + 22, found);
-  return drawing(WIDTH, bottom + 30, label, body);
+  body += line(20, bottom + 20) + text(40, bottom + 24, "true value", { "font-size": 11 });
+  estimates.forEach(({ name, colour, error }, k) => {
+    const x = 104 + 158 * k;
+    body += dot(x, bottom + 20, colour);
+    body += text(x + 8, bottom + 24, `${name}: error ${shown(error)}`, { "font-size": 10.5 });
+  });
+  if (probe) {
+    const state = Math.max(0, Math.min(n - 1, Math.floor((probe.x - LEFT) / step)));
+    const found = estimates.map(({ name, path }) => `${name} ${shown(path[layer][state])}`);
+    body += text(8, bottom + 44, `state ${state + 1}: true ${shown(value[state])}, ${found.join(", ")}`, READ);
+  }
+  return drawing(WIDTH, bottom + 50, label, body);
 }
 
 // A transition as an arc with an arrowhead, above the row if it leads to the right; its strength is its probability.

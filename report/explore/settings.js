@@ -9,6 +9,7 @@ const DEFAULT_SETTINGS = {
   target: "td",
   learningRate: 0.001,
   tasks: 20000,
+  different: 0, // How many different tasks; 0: a new one in each update.
   seeds: 20,
   seed: 0, // The first of the seeds.
   batchSize: 64,
@@ -26,6 +27,7 @@ const LIMITS = {
   discount: [0.5, 0.99],
   learningRate: [1e-5, 0.1],
   tasks: [1, 200000],
+  different: [0, 200000],
   seeds: [1, 20],
   seed: [0, 2 ** 32 - 1],
 };

@@ -1,5 +1,5 @@
-// What weights consist of (docs/theory.md, section "Symmetry"): what changes no output, what a few numbers hold, and
-// whether a layer expands.
+// What weights consist of (docs/theory.md, section "Symmetry"): what changes no output, and what a few numbers
+// explain.
 //
 // Adding a z' to A, or a multiple of a' to u, with a = [-gamma 1; 1], changes no output.
 
@@ -104,59 +104,12 @@ function measures(weights, discount) {
   }
   const td = thetaTd(n).A;
   const cosine = innerProduct(A, td) / Math.sqrt(innerProduct(A, A) * innerProduct(td, td));
-  const [one, two, , four, , eight] = sharesOfDirections(n, weights.A, discount);
+  const [one, two, , , , eight] = sharesOfDirections(n, weights.A, discount);
   return {
     alpha: (diagonal - others) / n,
     beta: others / n,
     cosine2: Math.max(0, cosine) ** 2,
-    one, two, four, eight,
+    one, two, eight,
     constantFactor: constantFactor(n, weights.A, discount),
   };
-}
-
-// Spectral radius of T on a task's enumerated prompt: the limit of |T^k|^{1/k}, by squaring T.
-function spectralRadius(weights, task, discount) {
-  const n = weights.states;
-  const transformer = new LoopedTransformer(n, 1, discount);
-  transformer.readPrompt(parameterOf(weights), task.transition, task.reward);
-  let power = transformer.T;
-  let squared = new Float64Array(n * n);
-  let logarithm = 0; // Of the norm of T^k, over k.
-  for (let share = 1; share > 2 ** -40; share /= 2) {
-    const largest = power.reduce((most, entry) => Math.max(most, Math.abs(entry)), 0);
-    if (!(largest > 0)) return largest;
-    logarithm += share * Math.log(largest);
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j < n; j++) {
-        let sum = 0;
-        for (let k = 0; k < n; k++) sum += (power[i * n + k] * power[k * n + j]) / largest ** 2;
-        squared[i * n + j] = sum;
-      }
-    }
-    [power, squared] = [squared, power];
-  }
-  return Math.exp(logarithm);
-}
-
-// Share of tasks on whose enumerated prompts a layer expands.
-function expanding(weights, tasks, discount) {
-  return meanOf(tasks.map((task) => (spectralRadius(weights, task, discount) > 1 ? 1 : 0)));
-}
-
-// Replace the entries of a parameter that permutations of labels exchange by their mean: diagonals and the other
-// entries of the four blocks of A, eight numbers, and the halves of u.
-function averageOverLabels(n, parameter) {
-  const wide = 2 * n;
-  const sums = new Float64Array(10);
-  const counts = new Float64Array(10);
-  const classOf = (k) => {
-    if (k < wide) return 8 + (k < n ? 0 : 1);
-    const [i, j] = [Math.floor((k - wide) / wide), (k - wide) % wide];
-    return 4 * (i < n ? 0 : 1) + 2 * (j < n ? 0 : 1) + (i % n === j % n ? 0 : 1);
-  };
-  for (let k = 0; k < parameter.length; k++) {
-    sums[classOf(k)] += parameter[k];
-    counts[classOf(k)] += 1;
-  }
-  for (let k = 0; k < parameter.length; k++) parameter[k] = sums[classOf(k)] / counts[classOf(k)];
 }

@@ -1,4 +1,4 @@
-// What computes for the page in a worker: a run, tests of its weights, and a prediction, in slices of some milliseconds.
+// What computes for the page in a worker: a run, and tests of its weights, in slices of some milliseconds.
 
 // Numbers of tasks after which weights are kept and shown: a hundred evenly spaced, and more at the beginning.
 function keptAt(total) {
@@ -29,11 +29,6 @@ class Host {
     this.keep();
   }
 
-  predict({ settings, number }) {
-    Object.assign(this, { number, prediction: new Prediction(settings), discount: settings.discount });
-    this.predictedAt = keptAt(settings.tasks).filter((count) => count > 0);
-  }
-
   pause({ paused }) {
     this.paused = paused;
   }
@@ -50,11 +45,6 @@ class Host {
 
   curves({ at, options, request }) {
     this.asked.curves = { request, job: new Curves(this.chosenWeights(at), this.settings, options) };
-  }
-
-  task({ at, options, request }) {
-    const result = oneTask(this.chosenWeights(at)[0], this.settings, options);
-    this.post({ kind: "task", number: this.number, request, result });
   }
 
   file({ at }) {
@@ -107,7 +97,7 @@ class Host {
   }
 
   busy() {
-    return Object.keys(this.asked).length || this.prediction || this.runs();
+    return Object.keys(this.asked).length || this.runs();
   }
 
   runs() {
@@ -119,7 +109,6 @@ class Host {
     this.awake = false;
     this.advanceAsked();
     if (this.runs()) this.advanceRun();
-    if (this.prediction) this.advancePrediction();
     this.wake();
   }
 
@@ -128,16 +117,6 @@ class Host {
     advance(this.job, this.slice, limit);
     if (this.job.seen >= limit || this.job.done) this.keep();
     else this.post({ kind: "progress", number: this.number, seen: this.job.seen });
-  }
-
-  advancePrediction() {
-    const limit = this.predictedAt[0];
-    advance(this.prediction, this.slice, limit);
-    if (this.prediction.seen < limit && !this.prediction.done) return;
-    const { alpha, beta } = measures(this.prediction.weights, this.discount);
-    this.post({ kind: "predicted", number: this.number, point: { seen: this.prediction.seen, alpha, beta } });
-    this.predictedAt.shift();
-    if (this.prediction.done || !this.predictedAt.length) this.prediction = null;
   }
 
   advanceAsked() {

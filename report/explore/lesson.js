@@ -1,0 +1,233 @@
+// The lesson: seven steps in three sections, each with a prediction, something to try, and a folded answer.
+
+const MAIN = { settings: DEFAULT_SETTINGS };
+const PERMUTED = { settings: { ...DEFAULT_SETTINGS, relabelled: true }, test: { relabelled: true } };
+const FEW = [1, 4, 16, 64, 256, 0].map((different) => ({
+  button: different ? `K = ${different}` : "All different",
+  settings: { ...DEFAULT_SETTINGS, different },
+  show: "runs",
+}));
+
+// A try has the settings of its run, what differs from a test of these settings on tasks in their order, what else of
+// `view` it sets, and the figure or element that it is about.
+const STEPS = [
+  {
+    title: "A layer is an update",
+    minutes: 4,
+    section: "mechanism",
+    predict:
+      "With the paper's weights θᵀᴰ, a layer is one update of TD. Let the only reward be 1, in the last state. " +
+      "Which estimates of θᵀᴰ differ from 0 after one layer, and which after two?",
+    tries: [
+      {
+        ...MAIN,
+        button: "Reward only the last state",
+        view: { rewards: "last", layer: 0, steps: 0 },
+        show: "trace-layer",
+      },
+    ],
+    explain:
+      "Step through the layers. What does the last row of θᵀᴰ's prompt hold? What do the pretrained weights do " +
+      "differently?",
+    answer:
+      "After one layer the last state, after two also the states that lead to it: w₁ = r, w₂ = r + γPr, and so on. " +
+      "The last row holds the TD errors r + γPw − w of the states; attention finds the column of a query's state, " +
+      "and adds its TD error to the estimate. Pretrained weights take smaller steps of this kind, and they also " +
+      "move all states together.",
+  },
+  {
+    title: "Read the weights",
+    minutes: 4,
+    section: "emergence",
+    predict:
+      "A starts random. In θᵀᴰ it is −I beside I. Which entries of A will pretraining on random tasks make large?",
+    tries: [{ ...MAIN, button: "Show what matters in A", view: { identifiable: true }, show: "A" }],
+    explain:
+      "Drag the slider of the tasks. Let the upper half be −K beside K, with K = n(αI + β11'). Which update is a " +
+      "layer?",
+    answer:
+      "The upper half becomes nearly −K beside K. A layer adds to the estimate of a state α times the TD error of " +
+      "this state, and β times the sum of the TD errors of all states. θᵀᴰ has α only: one number. The legend says " +
+      "how much of A it explains, and how much more β does.",
+  },
+  {
+    title: "Change the order",
+    minutes: 3,
+    section: "emergence",
+    predict: "Renumber the states of each test task at random. Their values stay the same. Does the error?",
+    tries: [{ ...MAIN, button: "Renumber the test tasks", test: { relabelled: true }, show: "error" }],
+    explain: "What do the weights know about state 3 of a Boyan's chain?",
+    answer:
+      "The error grows many times. In pretraining, state 3 always led to state 4 or 5. A has learned this, in " +
+      "entries beside the diagonals; after a renumbering it is wrong.",
+  },
+  {
+    title: "Use the symmetry",
+    minutes: 4,
+    section: "emergence",
+    predict:
+      "Now renumber the states of each task in pretraining as well. How many numbers can the mean of A depend on?",
+    tries: [{ ...PERMUTED, button: "Renumber in pretraining", view: { identifiable: true }, show: "A" }],
+    explain: "Which entries of A must have the same mean, if all numberings of the states are equally likely?",
+    answer:
+      "Eight. A permutation of the states changes neither the law of the tasks nor the mean of A. It takes each " +
+      "diagonal entry of an n × n block to any other, and each pair of different states to any other pair. So each " +
+      "of the four blocks has two numbers. And two numbers, α and β, explain nearly all of A.",
+  },
+  {
+    title: "Count the tasks",
+    minutes: 4,
+    section: "worth",
+    predict: "Each task was new so far. Let pretraining repeat K different tasks. Which K suffices for unseen tasks?",
+    tries: FEW,
+    explain: "The table keeps the errors. Why is one task too few, and why do not all have to differ?",
+    answer:
+      "With one task, weights that fit its values need not use the prompt. The error falls by a large factor from 4 " +
+      "to 64 tasks. With 256 it is nearly that of new tasks: A has 4n² = 100 entries, and each task says something " +
+      "about the values of its n = 5 states.",
+  },
+  {
+    title: "Change the prompt",
+    minutes: 3,
+    section: "worth",
+    predict:
+      "In pretraining a prompt had one column for each state. The paper tests with a column for each step of a " +
+      "trajectory. Does the error with 100 steps come near that of least squares (LSTD)?",
+    tries: [
+      { ...PERMUTED, button: "A column for each step", show: "steps" },
+      {
+        ...PERMUTED,
+        button: "A column for each visited state",
+        test: { relabelled: true, format: "grouped" },
+        show: "steps",
+      },
+    ],
+    explain: "What does a state that is visited twice as often have in a prompt of steps?",
+    answer:
+      "It has twice as many columns, so its step size is twice as large. Grouping gives each visited state one " +
+      "column, with means over its steps, as in pretraining, and the error comes near that of LSTD.",
+  },
+  {
+    title: "Why not exactly TD?",
+    minutes: 3,
+    section: "worth",
+    predict: "Pretraining had 30 layers. Does the error fall with 60? And that of θᵀᴰ?",
+    tries: [
+      { ...PERMUTED, button: "Use 60 layers", test: { relabelled: true, depth: 60 }, show: "depths" },
+      { ...PERMUTED, button: "Let every reward be 1", show: "ones" },
+    ],
+    explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How do both estimates approach 10?",
+    answer:
+      "Rows of P sum to one, so TD corrects an error that all states share most slowly, and never reaches 10. But " +
+      "most of the squared values is such a constant, so the error after 30 layers depends above all on the answer " +
+      "to r = 1. Pretraining makes it right at 30 layers: by β, and by a part of A outside the TD errors, with " +
+      "which the estimate does not slow down near 10. With more layers it passes 10. Symmetry leaves eight numbers, " +
+      "the answer to r = 1 pins one combination of them, and this is not that of TD.",
+  },
+];
+
+// Answers and the steps whose answer was opened, kept by the browser where it lets a page do so.
+const notes = { done: [] };
+const STORE = "ictd lesson";
+try {
+  Object.assign(notes, JSON.parse(localStorage.getItem(STORE)));
+} catch {}
+
+function keep(saved = notes) {
+  try {
+    localStorage.setItem(STORE, JSON.stringify(saved));
+  } catch {}
+  find("lesson").textContent = `Lesson: step ${nextStep() + 1} of ${STEPS.length}`;
+  for (const [i, card] of CARDS.entries()) card.classList.toggle("done", notes.done.includes(i));
+}
+
+// The open step, or else the first one that is not done.
+function nextStep() {
+  const open = CARDS.findIndex((card) => card.open);
+  return open >= 0 ? open : CARDS.findIndex((_, i) => i + 1 === CARDS.length || !notes.done.includes(i));
+}
+
+const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+const goTo = (element, block = "start") => element.scrollIntoView({ behavior: still ? "auto" : "smooth", block });
+
+function openStep(i) {
+  CARDS[i].open = true;
+  goTo(CARDS[i]);
+}
+
+// Run the settings of a try unless they run already, test as it says, and show what it is about.
+function takeStep({ settings, test, view: changes, show }) {
+  if (!view.number || !sameRun(settings, view.settings)) start(settings);
+  stop();
+  const { depth } = settings;
+  Object.assign(view.test, { relabelled: false, environment: "", format: "steps", depth }, test);
+  Object.assign(view, changes);
+  fillForm(view.settings);
+  fillTest();
+  askTests();
+  redraw(...Object.keys(FIGURES));
+  goTo(PLOTS[show]?.parentElement ?? find(show), "nearest");
+}
+
+const noteField = (i, name, words) =>
+  `<label>${words} <textarea rows="2" data-note="${i} ${name}"></textarea></label>`;
+
+const CARDS = STEPS.map(({ title, minutes, section, predict, tries, explain, answer }, i) => {
+  const card = document.createElement("details");
+  card.name = "lesson";
+  card.className = "card";
+  const buttons = tries.map(({ button }) => `<button type="button" class="try">${button}</button>`).join("");
+  card.innerHTML =
+    `<summary><h3>${i + 1}. ${title}</h3> <span>${minutes} min</span></summary>` +
+    `<p><b>Predict.</b> ${predict}</p>${noteField(i, "expected", "I expect")}` +
+    `<div class="buttons"><b>Try.</b> ${buttons}</div>` +
+    `<p><b>Explain.</b> ${explain}</p>${noteField(i, "because", "Because")}` +
+    `<details class="answer"><summary>Answer</summary><p>${answer}</p></details>` +
+    (i + 1 < STEPS.length ? `<button type="button" class="next">Next: ${STEPS[i + 1].title}</button>` : "");
+  card.querySelectorAll(".try").forEach((button, k) => button.addEventListener("click", () => takeStep(tries[k])));
+  card.querySelector(".next")?.addEventListener("click", () => openStep(i + 1));
+  card.querySelector(".answer").addEventListener("toggle", () => {
+    if (!notes.done.includes(i)) notes.done.push(i);
+    keep();
+  });
+  card.addEventListener("toggle", () => keep());
+  find(section).querySelector(".steps").append(card);
+  return card;
+});
+
+for (const area of document.querySelectorAll("[data-note]")) {
+  area.value = notes[area.dataset.note] ?? "";
+  area.addEventListener("input", () => {
+    notes[area.dataset.note] = area.value;
+    keep();
+  });
+}
+
+function answersText() {
+  const steps = STEPS.map(({ title, predict, explain }, i) => {
+    const given = (name) => notes[`${i} ${name}`] || "(no answer)";
+    return `${i + 1}. ${title}\n\n${predict}\n> ${given("expected")}\n\n${explain}\n> ${given("because")}\n`;
+  });
+  const rows = Array.from(find("runs").rows, (row) => Array.from(row.cells, (cell) => cell.textContent).join("\t"));
+  return `${document.title}\n\n${steps.join("\n")}\nRuns\n\n${rows.join("\n")}\n`;
+}
+
+find("answers").addEventListener("click", () => save(new Blob([answersText()], { type: "text/plain" }), "lesson.txt"));
+find("forget").addEventListener("click", () => {
+  if (!confirm("Delete all your answers?")) return;
+  keep({ done: [] });
+  location.reload();
+});
+find("lesson").addEventListener("click", () => openStep(nextStep()));
+keep();
+
+// Show settings of an address; if they are wrong, say what is wrong and run nothing.
+function openSettings(settings) {
+  fillForm(settings);
+  start(settings);
+}
+
+if (matchMedia("(min-width: 60rem)").matches) CARDS[nextStep()].open = true;
+fillTest();
+redraw("run", "numbers", ...Object.keys(FIGURES));
+openSettings(settingsOf(location.hash.slice(1)));
