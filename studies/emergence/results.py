@@ -24,12 +24,11 @@ LEAST_MSVE = 1e-20
 
 
 def load(folder: Path, settings: dict) -> dict:
-    """The tables "best_numbers", "minimisers", "slow_mode" and "shares", and the "main" setting."""
+    """The tables "best_numbers", "minimisers" and "shares", and the "main" setting."""
     paper = settings["paper"]
     files = {
         "best_numbers": settings["best_numbers"]["states"],
         "minimisers": [f"{one['states']}-{one['depth']}" for one in settings["minimisers"]["settings"]],
-        "slow_mode": ["falling", "rising"],
     }
     tables = {
         name: pd.concat([load_table(folder / name / f"{part}.csv") for part in parts], ignore_index=True)
@@ -215,23 +214,8 @@ def minima(results):
     return drawn
 
 
-# 3. Another slow mode
-
-
-@claim(">", 0.0)
-def follows_slow_mode(results):
-    """The leading direction of the weights follows the slow mode of TD if the slow mode is not constant.
-
-    The cosine of the direction to the slow mode minus its cosine to constants.
-    """
-    # Fixed before the first run: refuted if the whole interval of one design is below 0.
-    for design, trials in results["slow_mode"].groupby("design"):
-        yield design, Trials(trials["slow"] - trials["ones"])
-
-
 @numbers
 def headline(results):
-    """Numbers that pages quote."""
+    """A number that pages quote."""
     two = results["shares"].groupby(CELL)["family_2"].mean()
-    rising = rows_with(results["slow_mode"], design="rising")
-    return {"lowest_two_share": two.min(), "follows_rising": (rising["slow"] - rising["ones"]).mean()}
+    return {"lowest_two_share": two.min()}

@@ -43,16 +43,6 @@ use rule emergence_step as emergence_minimisers with:
         job="emergence_minimisers/{states}-{depth}",
 
 
-# Another slow mode.
-use rule emergence_step as emergence_slow_mode with:
-    input:
-        options=step("studies.emergence.slow_mode", EMERGENCE["slow_mode"], MAIN),
-    output:
-        "<results>/emergence/slow_mode/{design}.csv",
-    pathvars:
-        job="emergence_slow_mode/{design}",
-
-
 # Symmetry: relabelled tasks, the identities, the equation of the mean, the space of the weights, and questions.
 SYMMETRY = EMERGENCE["symmetry"]
 SYMMETRY_KINDS = [f"{kind}{MAIN['env']}" for kind in ("", "relabelled_")]
@@ -150,7 +140,6 @@ use rule step as emergence_results with:
                 "<results>/emergence/best_numbers/{states}.csv", states=EMERGENCE["best_numbers"]["states"]
             ),
             *expand("<results>/emergence/minimisers/{setting}.csv", setting=EMERGENCE_MINIMISERS),
-            *expand("<results>/emergence/slow_mode/{design}.csv", design=["falling", "rising"]),
             *SYMMETRY_FILES,
         ],
         options=study_step("emergence"),
