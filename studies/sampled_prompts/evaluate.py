@@ -25,7 +25,6 @@ from ictd.storage import join_arrays, load_arrays, save_tables
 from ictd.transformer import Weights, theta_td
 from studies.sampled_prompts.baselines import baseline_estimates, centred, methods
 from studies.sampled_prompts.pretrain import Training
-from studies.sampled_prompts.softmax import Columns, estimates
 
 # Outputs are compared with shrunk LSTD in the format of pretraining, and in grouped columns for enumerated prompts.
 COMPARED = {"step": "step", "grouped": "grouped", "enumerated": "grouped"}
@@ -86,7 +85,7 @@ def main(
         for seed, found_in_trial in enumerate(measures(data, estimate, seeds)):
             errors.append((*key, seed, *found_in_trial))
         name, algo, *_, prompts, shown, _, length = key
-        if name in settings and settings[name]["attention"] == "linear" and length != ENUMERATED:
+        if name in settings and length != ENUMERATED:
             for form, (candidates, values) in forms(length).items() if shown == COMPARED[prompts] else ():
                 chosen, explained = nearest(values, estimate, data.tasks.stationary, seeds)
                 for seed in range(seeds):
@@ -220,17 +219,9 @@ def run_outputs(settings: dict, runs: list[Path], data: UnseenTasks, lengths: li
 def outputs(setting: Training, weights: Weights, data: UnseenTasks, length: int) -> dict[str, np.ndarray]:
     """Estimates (S k, n) of a run, u (S, 2n), by the format of the contexts.
 
-    Enumerated contexts, and contexts for softmax, have the format "step" only.
+    Enumerated contexts have the format "step" only.
     """
     context = data.context(length)
-    if setting.attention == "softmax":
-        columns = Columns.enumerated(data.tasks, data.discount)
-        if length != ENUMERATED:
-            columns = Columns.sampled(context, data.tasks.reward, data.discount)
-        seeds = len(weights.u)
-        size = len(columns) // seeds
-        trials = [estimates(weights[i], columns[i * size : (i + 1) * size], setting.depth) for i in range(seeds)]
-        return {"step": np.concatenate(trials)}
     contexts = {"step": context} if length == ENUMERATED else formats_of(context)
     return {
         shown: compiled_estimates(weights, contexts[shown].gram_matrix(data.discount), setting.depth)

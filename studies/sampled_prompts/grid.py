@@ -9,7 +9,7 @@ def training_settings(paper: dict, study: dict) -> dict[str, dict]:
     """Values of ``Training`` by the name of the setting, from the settings of the paper's part and of the study."""
     main = main_setting(paper) | {"initial_gain": paper["readings"]["initial_gain"]}
     main |= {key: paper[key] for key in ("algos", "discount", "batch_size", "rollout_steps", "learning_rate")}
-    main |= {key: study[key] for key in ("formats", "attention", "tasks", "lengths", "clip")}
+    main |= {key: study[key] for key in ("formats", "tasks", "lengths", "clip")}
     return variants(main, study["settings"])
 
 
@@ -44,6 +44,3 @@ def check(paper: dict, study: dict) -> None:
         raise ValueError(
             f"Config: sampled_prompts.settings needs one called main with the formats {', '.join(FORMATS)}."
         )
-    for name, setting in settings.items():
-        if setting["attention"] == "softmax" and "grouped" in setting["formats"]:
-            raise ValueError(f"Config: sampled_prompts, {name}: with softmax attention, formats are step, enumerated.")

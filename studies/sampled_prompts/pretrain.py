@@ -25,7 +25,6 @@ from ictd.sampling import unroll
 from ictd.storage import save_arrays, stacked
 from ictd.training_data import sample_contexts
 from ictd.transformer import Weights, initial_weights
-from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +41,6 @@ class Training:
     discount : float, gamma
     algos : list of str, "td" or "mc"
     formats : list of str, "step", "grouped" or "enumerated"
-    attention : str, "linear" or "softmax"; there is no softmax attention for grouped prompts
     tasks : int, number of tasks of each run
     lengths : list of two ints, least and greatest length of a context; the length is uniform between the two
     clip : float, largest norm of a gradient; 0 means no limit
@@ -58,7 +56,6 @@ class Training:
     discount: float
     algos: list[str]
     formats: list[str]
-    attention: str
     tasks: int
     lengths: list[int]
     clip: float
@@ -97,11 +94,8 @@ def train(setting: Training, seed: int, options: dict) -> Weights:
     data = training_data(setting, seed, options)
     rng = generator(seed, setting.env, setting.states, "weights")
     start = initial_weights(setting.states, setting.initial_gain, rng)
-    engine, prompts = Engine, linear_prompts
-    if setting.attention == "softmax":
-        engine, prompts = SoftmaxEngine, softmax_prompts
     engines = [
-        engine(start, setting.depth, setting.discount, setting.learning_rate, clip=setting.clip) for _ in setting.runs
+        Engine(start, setting.depth, setting.discount, setting.learning_rate, clip=setting.clip) for _ in setting.runs
     ]
 
     def draw(size: int, running: list[int]) -> list[tuple]:
@@ -114,18 +108,11 @@ def train(setting: Training, seed: int, options: dict) -> Weights:
     return Weights(**stacked(trained, len(trained)))
 
 
-def linear_prompts(name: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray:
+def prompts(name: str, tasks: Tasks, context: Context, discount: float) -> np.ndarray:
     """The prompts of N tasks in one format, for ``ictd.engine.Engine.train``."""
     if name == "enumerated":
         return tasks.transition
     return (context.grouped() if name == "grouped" else context).gram_matrix(discount)
-
-
-def softmax_prompts(name: str, tasks: Tasks, context: Context, discount: float) -> Columns:
-    """The prompts of N tasks in one format, for ``SoftmaxEngine.train``."""
-    if name == "enumerated":
-        return Columns.enumerated(tasks, discount)
-    return Columns.sampled(context, tasks.reward, discount)
 
 
 def training_data(

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from ictd.pipeline.grid import Cell, cells, evaluation_envs, main_setting
-from ictd.prompt import ENUMERATED
 from ictd.report.claim import Trials
 from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
 from ictd.report.part import claim, figure, numbers, table
@@ -146,8 +145,8 @@ def compared(results: dict) -> Iterator[tuple[str, str, int]]:
     for algo in results["algos"]:
         for length in results["few"]:
             yield "main", algo, length
-    for name, setting in results["settings"].items():
-        if setting["attention"] == "linear" and name not in ("main", "more_tasks"):
+    for name in results["settings"]:
+        if name not in ("main", "more_tasks"):
             yield name, results["algos"][0], results["few"][0]
 
 
@@ -313,22 +312,6 @@ def prior_grows(results):
     for algo in results["algos"]:
         short, long = (fitted(results, algo, length, "lstd_prior", "chosen") for length in results["ends"])
         yield algo, Trials(np.log10(long / short))
-
-
-@claim("<", 2)
-def softmax(results):
-    """Softmax attention has at most twice the MSVE of linear attention after the same pretraining.
-
-    The ratio of their MSVEs on the prompts of pretraining.
-    """
-    # Twice, as for ``visits``: in-context policy evaluation does not depend on linear attention.
-    if "softmax" in results["settings"]:
-        for algo in results["algos"]:
-            for length in (ENUMERATED, *results["ends"]):
-                prompts = "step" if length else "enumerated"
-                shown = f"{length} steps" if length else "enumerated prompts"
-                two = (run(name, algo, prompts) for name in ("softmax", "main"))
-                yield (algo, shown), ratio(results, *two, length)
 
 
 # Tables

@@ -17,17 +17,15 @@ from ictd.pipeline.provenance import PROJECT
 from studies.sampled_prompts import evaluate, pretrain
 from studies.sampled_prompts.baselines import RIDGES, baseline_estimates, methods
 from studies.sampled_prompts.grid import check, lengths_of
-from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
 
 GAMMA, STATES, DEPTH, TASKS, SEEDS, TEST, LENGTHS = 0.9, 3, 2, 12, 2, 5, [2, 9]
 FORMATS = ["step", "grouped", "enumerated"]
 TRAINING = {
     "env": "boyan", "states": STATES, "depth": DEPTH, "discount": GAMMA, "algos": ["mc"], "formats": FORMATS,
-    "attention": "linear", "tasks": TASKS, "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30,
-    "learning_rate": 0.01, "initial_gain": 0.3,
+    "tasks": TASKS, "lengths": [2, 5], "clip": 0.5, "batch_size": 8, "rollout_steps": 30, "learning_rate": 0.01,
+    "initial_gain": 0.3,
 }  # fmt: skip
-SOFTMAX = TRAINING | {"attention": "softmax", "formats": ["step", "enumerated"], "algos": ["td"]}
-SETTINGS = {"main": TRAINING, "softmax": SOFTMAX}
+SETTINGS = {"main": TRAINING, "other": TRAINING | {"formats": ["step", "enumerated"], "algos": ["td"]}}
 
 
 @pytest.fixture(scope="module")
@@ -81,14 +79,9 @@ def test_runs_are_pretrained_on_their_format(folder, name, kind):
     found = weights_of(folder, name, kind)
     for seed in range(SEEDS):
         tasks, context, targets = material(seed, algo)
-        prompts, engine = gram_matrices(kind, tasks, context), Engine
-        if name == "softmax":
-            columns = {"enumerated": Columns.enumerated(tasks, GAMMA)}
-            columns["step"] = Columns.sampled(context, tasks.reward, GAMMA)
-            prompts, engine = columns[kind], SoftmaxEngine
         start = ictd.initial_weights(STATES, 0.3, ictd.generator(seed, "boyan", STATES, "weights"))
-        trained = engine(start, DEPTH, GAMMA, 0.01, clip=0.5)
-        trained.train(tasks.reward, targets, prompts)
+        trained = Engine(start, DEPTH, GAMMA, 0.01, clip=0.5)
+        trained.train(tasks.reward, targets, gram_matrices(kind, tasks, context))
         np.testing.assert_allclose(found.A[seed], trained.weights().A, atol=ENGINES)
         np.testing.assert_allclose(found.u[seed], trained.weights().u, atol=ENGINES)
 
@@ -146,7 +139,8 @@ def test_weights_are_evaluated_on_whole_prompts(folder):
             np.testing.assert_allclose(found, [np.mean(errors), np.median(errors)], rtol=1e-9)
     enumerated = naive.errors(weights_of(folder, "main", "step")[1], parts[1], 0, DEPTH).mean()
     np.testing.assert_allclose(table.loc["main", "mc", "step", "step", 1, 0]["mean"], [enumerated], rtol=1e-9)
-    assert len(table.loc["softmax"]) == 2 * SEEDS * 3
+    # Enumerated prompts have one format.
+    assert len(table.loc["other"]) == 2 * SEEDS * (1 + 3 * len(LENGTHS))
 
 
 def answer(weights, depth, path, reward, shown="step"):
@@ -330,7 +324,6 @@ def test_explained_shares_are_those_of_the_other_half_of_the_tasks():
     [
         ({"settings": [{"name": "main", "width": 3}]}, "sampled_prompts.settings has an unknown key 'width'"),
         ({"settings": [{"name": "main", "formats": ["step"]}]}, "needs one called main with the formats step, grouped"),
-        ({"attention": "softmax"}, "main: with softmax attention, formats are step, enumerated"),
     ],
 )
 def test_bad_settings_are_named_in_one_sentence(given, message):

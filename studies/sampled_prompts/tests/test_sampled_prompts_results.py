@@ -11,13 +11,8 @@ from studies.sampled_prompts import results as study
 from studies.sampled_prompts.evaluate import MEASURES
 
 LENGTHS, SEEDS = [5, 20, 100], 4
-MAIN = {"env": "boyan", "states": 5, "depth": 30, "attention": "linear", "tasks": 10}
-SETTINGS = {
-    "main": MAIN,
-    "more_tasks": MAIN | {"tasks": 100},
-    "loop": MAIN | {"env": "loop"},
-    "softmax": MAIN | {"attention": "softmax"},
-}
+MAIN = {"env": "boyan", "states": 5, "depth": 30, "tasks": 10}
+SETTINGS = {"main": MAIN, "more_tasks": MAIN | {"tasks": 100}, "loop": MAIN | {"env": "loop"}}
 CELLS = [Cell(algo, env, 5, 30) for env in ("boyan", "loop") for algo in ("td", "mc")]
 
 
@@ -81,8 +76,6 @@ STEP, GROUPED = study.SHOWN["step"], study.SHOWN["grouped"]
          "paper theta_td enumerated step_tuned any"),
         ("beats_prior", ("main", "td", "100 steps"), 100, "main td step step", "lstd_prior"),
         ("mc_beats_td", "5 steps", 5, "more_tasks mc step step", "more_tasks td step step"),
-        ("softmax", ("td", "enumerated prompts"), 0, "softmax td enumerated step", "main td enumerated step"),
-        ("softmax", ("mc", "100 steps"), 100, "softmax mc step step", "main mc step step"),
     ],
 )  # fmt: skip
 def test_claims_compare_the_methods_that_they_name(made_up, name, setting, length, first, second):
