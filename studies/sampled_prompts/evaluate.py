@@ -19,7 +19,6 @@ from ictd.context import Context
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, draw_unseen_tasks, joined
 from ictd.pipeline.grid import Cell
-from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced, mean_score
 from ictd.storage import join_arrays, load_arrays, save_tables
 from ictd.transformer import Weights, theta_td
@@ -60,9 +59,8 @@ def main(
     ``errors`` has the mean and the median over tasks of the MSVE, and ``measures``.  The column ``setting`` is
     "baseline", "paper" for the paper's ``cells`` and theta^TD, or a name in ``settings``; ``method`` is the baseline or
     the algorithm; ``prompts`` is the format of pretraining, and ``shown`` the format of the unseen contexts, or another
-    way to read them (``cell_outputs``); ``chosen`` is a tuned parameter.  The context length ENUMERATED stands for
-    enumerated prompts.  ``fits`` has the parameter of each form of shrunk LSTD that is closest to the outputs, and the
-    share of their variance that it explains (``nearest``).
+    way to read them (``cell_outputs``); ``chosen`` is a tuned parameter.  ``fits`` has the parameter of each form of
+    shrunk LSTD that is closest to the outputs, and the share of their variance that it explains (``nearest``).
     """
 
     def draw(seed: int, size: int, stream: str) -> UnseenTasks:
@@ -85,7 +83,7 @@ def main(
         for seed, found_in_trial in enumerate(measures(data, estimate, seeds)):
             errors.append((*key, seed, *found_in_trial))
         name, algo, *_, prompts, shown, _, length = key
-        if name in settings and length != ENUMERATED:
+        if name in settings:
             for form, (candidates, values) in forms(length).items() if shown == COMPARED[prompts] else ():
                 chosen, explained = nearest(values, estimate, data.tasks.stationary, seeds)
                 for seed in range(seeds):
@@ -211,22 +209,10 @@ def run_outputs(settings: dict, runs: list[Path], data: UnseenTasks, lengths: li
         for i, (prompts, algo) in enumerate(setting.runs):
             weights = Weights(np.ascontiguousarray(u[:, i]), np.ascontiguousarray(A[:, i]))
             cell = Cell(algo, setting.env, setting.states, setting.depth)
-            for length in [ENUMERATED, *lengths]:
-                for shown, estimate in outputs(setting, weights, data, length).items():
+            for length in lengths:
+                for shown, context in formats_of(data.context(length)).items():
+                    estimate = compiled_estimates(weights, context.gram_matrix(data.discount), setting.depth)
                     yield (name, *cell, prompts, shown, np.nan, length), estimate
-
-
-def outputs(setting: Training, weights: Weights, data: UnseenTasks, length: int) -> dict[str, np.ndarray]:
-    """Estimates (S k, n) of a run, u (S, 2n), by the format of the contexts.
-
-    Enumerated contexts have the format "step" only.
-    """
-    context = data.context(length)
-    contexts = {"step": context} if length == ENUMERATED else formats_of(context)
-    return {
-        shown: compiled_estimates(weights, contexts[shown].gram_matrix(data.discount), setting.depth)
-        for shown in contexts
-    }
 
 
 def shrunk_lstd(data: UnseenTasks, tuning: UnseenTasks, length: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
