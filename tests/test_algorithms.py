@@ -52,18 +52,6 @@ def test_errors_are_sums_of_the_differences_between_targets_and_estimates(algo):
     np.testing.assert_allclose(found, expected, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("algo", ["three_step_td", "td_lambda"])
-def test_both_engines_make_the_same_updates(algo):
-    tasks, batches = material()
-    start = ictd.initial_weights(4, 0.1, np.random.default_rng(3))
-    fast, slow = (
-        ictd.pretrain_history(tasks, batches, algo, 3, GAMMA, 0.01, start, engine).weights.A
-        for engine in ("compiled", "torch")
-    )
-    assert np.abs(fast - start.A).max() > 0.01
-    np.testing.assert_allclose(fast, slow, atol=ROUNDING)
-
-
 def test_steps_off_policy_form_no_paths():
     with pytest.raises(ValueError, match=r"td_lambda needs batches\.paths, which are None; tasks with a behaviour"):
         ALGORITHMS["td_lambda"].targets(*material([0.4, 0.3, 0.2, 0.1]), GAMMA)
@@ -103,5 +91,6 @@ def test_counts_are_signed_and_what_was_not_asked_for_is_missing(monkeypatch):
     _, batches = material()
     visits = batches.visits.astype(int)
     np.testing.assert_array_equal(sums(lambda _, b, __: (b.visits, -b.visits, None)), -visits)
-    with pytest.raises(ValueError, match=r"odd fails: .*not subscriptable; .* with paths=True"):
-        sums(lambda _, b, __: (b.visits, b.paths[:, :4], None))
+    for read, problem in ((lambda paths: paths[:, :4], "not subscriptable"), (lambda paths: paths.T, "attribute 'T'")):
+        with pytest.raises(ValueError, match=rf"odd fails: .*{problem}; .* with paths=True"):
+            sums(lambda _, b, __, read=read: (b.visits, read(b.paths), None))

@@ -81,7 +81,6 @@ def test_initial_values_of_seeds_do_not_depend_on_each_other():
         ("td", None, ictd.SampledPrompts(4, 12), 0.05),
         ("mc", 2, ictd.EnumeratedPrompts(), 0.0),
         ("values", None, ictd.EnumeratedPrompts(), 0.0),
-        (lambda v, r, following, discount: 0.5 * (r + discount * following), None, ictd.SampledPrompts(4, 12), 0.05),
     ],
 )
 def test_training_in_theta_equals_pretrain(target, features, prompts, clip):

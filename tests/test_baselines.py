@@ -9,7 +9,15 @@ import pytest
 from tolerances import ROUNDING
 
 import ictd
-from ictd.baselines import batch_td, certainty_equivalence, constant_estimate, lstd
+from ictd.baselines import (
+    BASELINES,
+    batch_td,
+    best_factors,
+    certainty_equivalence,
+    constant_estimate,
+    lstd,
+    tuned_baselines,
+)
 from ictd.context import Context
 
 STATES, DISCOUNT = 3, 0.85
@@ -45,15 +53,15 @@ def test_lstd_of_contexts_of_several_lengths():
         np.testing.assert_allclose(lstd(varied, DISCOUNT, 0.1)[i], lstd(alone, DISCOUNT, 0.1), rtol=ROUNDING)
 
 
-@pytest.mark.parametrize(("pseudo_counts", "reward"), [(None, 0.3), (np.arange(9.0).reshape(3, 3) / 4, 0.3), (None, 0)])
-def test_certainty_equivalence_equals_naive(pseudo_counts, reward):
+@pytest.mark.parametrize("pseudo_counts", [None, np.arange(9.0).reshape(3, 3) / 4])
+def test_certainty_equivalence_equals_naive(pseudo_counts):
     """With short trajectories, which do not visit all states."""
     states, rewards = trajectories(3, count=20)
     assert any(len({*path[:-1]}) < STATES for path in states)
     contexts = Context.from_trajectory(states, rewards, STATES)
-    values = certainty_equivalence(contexts, DISCOUNT, pseudo_counts, **({"reward": reward} if reward else {}))
+    values = certainty_equivalence(contexts, DISCOUNT, pseudo_counts)
     for i in range(20):
-        expected = naive.certainty_equivalence(states[i], rewards[i], STATES, DISCOUNT, pseudo_counts, reward)
+        expected = naive.certainty_equivalence(states[i], rewards[i], STATES, DISCOUNT, pseudo_counts, 0)
         np.testing.assert_allclose(values[i], expected, atol=ROUNDING * 10)
 
 
@@ -106,3 +114,22 @@ def test_convergent_updates_give_no_warning():
     w = batch_td(rare, 0.9, 1.0, 25_000)
     np.testing.assert_allclose(w, [9, 10], rtol=1e-9)
     batch_td(rare, 0.9, 1.0, 3)  # Updates grow before they shrink.
+
+
+def test_a_step_size_of_one_length_is_not_next_to_one_that_diverges():
+    """The third candidate is the best for all lengths; the other baselines have one factor for all lengths."""
+    factors, names = np.array([1.0, 2.0, 3.0, 4.0]), tuned_baselines()
+    scores = np.random.default_rng(0).uniform(1, 2, (len(names), 5, 4))
+    rows = {
+        (5.0, 2.0, 0.5, 0.1): 3.0,  # Of enumerated contexts. Nothing is known beyond the last candidate.
+        (5.0, 1.0, 1.5, 9.0): 2.0,
+        (5.0, 4.0, 3.0, np.inf): 3.0,
+        (1.0, 1.2, 1.4, 9.0): 1.0,
+        (1.0, 4.0, 1.1, 1.0): 3.0,  # Not the first or the last, because their next ones are bad or unknown.
+    }
+    scores[names.index("theta_td")] = [*rows]
+    found = best_factors(factors, scores)
+    assert [one["theta_td"] for one in found] == [*rows.values()]
+    for name, score in zip(names, scores, strict=True):
+        if not BASELINES[name].by_length:
+            assert {one[name] for one in found} == {factors[score[1:].mean(axis=0).argmin()]}

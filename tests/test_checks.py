@@ -61,10 +61,7 @@ def calls():
         (ictd.Model, {"weights": weights, "depth": 2, "scaled": False, **gamma}),
         (ictd.batch_td, {"context": context, **gamma, "step_size": 0.5, "depth": 2}),
         (ictd.lstd_lambda, {**steps, "decay": 0.5, "ridge": 0.5, "features": features}),
-        (
-            ictd.certainty_equivalence,
-            {"context": context, **gamma, "pseudo_counts": np.ones((3, 3)), "reward": 0.5},
-        ),
+        (ictd.certainty_equivalence, {"context": context, **gamma, "pseudo_counts": np.ones((3, 3))}),
         (ictd.GramAttention, {"dimension": 3, "depth": 2, "looped": False, "seeds": 1, "initial_gain": 0.5}),
         (ictd.LinearTransformer(weights, 2).forward, {"prompt": prompt, "queries": 3}),
         (

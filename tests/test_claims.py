@@ -9,10 +9,10 @@ from ictd.report.verdicts import LISTED, closest, in_words, measured, outcome, o
 from ictd.statistics import Estimate, bootstrap_mean
 
 
-def made(*pairs, relation=">", threshold=1):
+def made(*pairs, relation=">", threshold=1, exact=False):
     """The claims of a function that yields the pairs."""
 
-    @claim(relation, threshold, section="S", shown="figure_01")
+    @claim(relation, threshold, exact=exact, section="S", shown="figure_01")
     def more(values):
         """There is more of it, $x_{i}$, and the statement
         goes on.
@@ -61,6 +61,12 @@ def test_the_three_verdicts(value, low, high, below, above):
     assert (verdict_by("<", 1, value, low, high), verdict_by(">", 1, value, low, high)) == (below, above)
 
 
+@pytest.mark.parametrize(("exact", "verdict"), [(True, "holds"), (False, "not shown")])
+def test_a_number_without_an_interval_decides_only_if_it_is_exact(exact, verdict):
+    claims = made(("a", 2), ("b", Estimate(2, 1.5, 3)), exact=exact)
+    assert [one.verdict for one in claims] == [verdict, "holds"]
+
+
 def test_the_verdict_of_several_parts():
     parts = [["holds"], ["holds", "not shown"], ["holds", "not shown", "refuted"], []]
     assert [*map(overall, parts)] == ["holds", "not shown", "refuted", "not shown"]
@@ -80,7 +86,7 @@ def test_verdicts_are_corrected_for_multiple_testing(sign, verdict):
 
 
 def test_records_have_no_number_that_is_not_finite():
-    records = as_records(made(("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf)))
+    records = as_records(made(("a", Estimate(2, 1.5, np.nan)), ("b", np.nan), ("c", np.inf), exact=True))
     assert [(one["value"], one["low"], one["high"]) for one in records] == [(2, 1.5, None), *[(None, None, None)] * 2]
     assert [one["verdict"] for one in records] == ["not shown", "not shown", "holds"]
     said = "not shown in 2 of 3 settings: a (2); b (not finite)"
@@ -136,7 +142,7 @@ def test_the_closest_claim_has_the_worst_verdict_and_the_least_distance():
 def test_overview_counts_verdicts_and_names_claims_that_do_not_hold():
     trials = {"id": "a/td-boyan-3-4", "kind": "paper", "statement": "A", "trials": 20, "trials_hold": 17}
     records = [
-        claimed("td-boyan-3-4", 2.0, kind="check", statement="C"),
+        claimed("td-boyan-3-4", 2.0, kind="ours", statement="C"),
         claimed("td-boyan-3-4", None, **trials),
         claimed("mc-boyan-3-4", 3.5, 3, 4, **trials),
     ]

@@ -7,13 +7,13 @@ import sys
 from functools import cache
 
 import pytest
-from imports import imported_modules
 from projects import ROOT, STUDIES, rules_of_paper
 
 from ictd.pipeline.config import load_yaml
 from ictd.pipeline.provenance import PACKAGES, module_path
+from ictd.pipeline.rules import modules_of
 
-RUNNER = imported_modules("ictd.pipeline.runner")
+RUNNER = "ictd.pipeline.runner"
 GROUPS = load_yaml(ROOT / "envs/groups.yaml")["groups"]
 PACKAGE_OF = {"yaml": "pyyaml", "PIL": "pillow", "llvmlite": "numba", "pypandoc": "pypandoc-binary"}
 
@@ -35,16 +35,15 @@ def third_party(module: str) -> set[str]:
 def test_every_environment_has_exactly_what_its_rules_import():
     found = {"studies": set()}
     for step, environment in rules_of_paper().values():
-        modules = imported_modules(step) | RUNNER
-        found.setdefault(environment, set()).update(*map(third_party, modules))
+        found.setdefault(environment, set()).update(*map(third_party, modules_of(step, RUNNER)))
     # What the step of a part imports by a name, or starts, and what the results of studies import.
-    parts = imported_modules("ictd.report.paper.results") | imported_modules("ictd.report.page")
+    parts = modules_of("ictd.report.paper.results", "ictd.report.page")
     found["report"] |= {"ipykernel", "numba"}.union(*map(third_party, parts))
     for study in STUDIES:
         rules = (ROOT / f"studies/{study}/rules.smk").read_text()
         steps = set(re.findall(r'"(studies\.\w+\.\w+)"', rules))
         assert steps
-        found["studies"].update(*map(third_party, set().union(*map(imported_modules, steps)) | RUNNER))
+        found["studies"].update(*map(third_party, modules_of(*steps, RUNNER)))
     # A step of another study may use pandas.
     found["studies"].add("pandas")
     assert found == {name: {*packages} for name, packages in GROUPS.items()}

@@ -64,7 +64,7 @@ def test_msve_of_baselines_equals_naive(data, contexts, scaled, step_size):
         for i, (_, r, path, mu, v) in enumerate(zip(*naive.tasks_of(data), strict=True)):
             trajectory = path[: length + 1], r[path[:length]], STATES, DISCOUNT
             by_td = naive.batch_td(*trajectory, step_size * (1 if scaled else length), DEPTH)
-            values = {"theta_td": by_td, "batch_td": by_td, "lstd": naive.lstd(*trajectory, 0.1), "zero": 0 * v}
+            values = {"theta_td": by_td, "lstd": naive.lstd(*trajectory, 0.1), "zero": 0 * v}
             values["constant"] = r[path[:length]].mean() / (1 - DISCOUNT)
             values["constant_tuned"] = r[path[:length]].sum() / (length + 1.5) / (1 - DISCOUNT)
             uniform = np.full((STATES, STATES), 0.8 / STATES)

@@ -80,7 +80,7 @@ def test_an_edit_changes_the_options_of_the_jobs_of_this_environment(ring, monke
         step = Steps(settings, "src", RUN)
         tasks = step("ictd.steps.tasks", tasks=settings["tasks"])
         unseen = step("ictd.steps.baselines", settings["evaluation"], evaluation_env="ring")
-        named = step("ictd.steps.theory.agreement", settings=["ring-4-30"])
+        named = step("ictd.steps.theory.family", settings["theory"], settings=["ring-4"])
         cells = [{"env": env, "states": "4", "seeds": "0-1"} for env in ("boyan", "ring")]
         return [file_digest(Path(file)) for file in (*map(tasks, cells), unseen({}), named({}))]
 

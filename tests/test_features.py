@@ -77,40 +77,10 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
     np.testing.assert_allclose(compiled.weights().u, by_torch.weights().u, atol=ENGINES)
 
 
-def test_features_of_all_tasks_may_be_shared():
-    tasks = tasks_with_features(4, 2)
-    batches = ictd.unroll(tasks, 16, GAMMA, 20, np.random.default_rng(0))
-    shared = ictd.Tasks(tasks.transition, tasks.reward, features=tasks.features[0])
-    assert shared.features.shape == (TASKS, 4, 2)
-    start = ictd.initial_weights(2, 0.1, np.random.default_rng(1))
-    G = enumerated_prompts(shared, GAMMA)
-    engines = [Engine(start, 3, GAMMA, RATE) for _ in range(2)]
-    targets = ALGORITHMS["td"].targets(tasks, batches, GAMMA)
-    found, _ = engines[0].train(tasks.reward, targets, G, tasks.features[0])
-    expected, _ = engines[1].train(tasks.reward, targets, G, shared.features)
-    np.testing.assert_array_equal(found, expected)
-
-
-def mean_td(estimate, reward, next_estimate, discount):
-    return reward + discount * next_estimate
-
-
-@pytest.mark.parametrize("prompts", [ictd.EnumeratedPrompts(), ictd.SampledPrompts(3, 9)])
-def test_a_function_as_target_equals_td(prompts):
-    given = ictd.TaskDistribution("loop", 4, features=2, threshold=0.3), 4, GAMMA, prompts
-    one, other = (
-        ictd.pretrain(*given, target, updates=100, seeds=[0, 7], progress=False) for target in ("td", mean_td)
-    )
-    np.testing.assert_allclose(one.weights.A, other.weights.A, atol=ENGINES)
-    assert not np.allclose(one.weights.A[0], one.weights.A[1])
-
-
 def test_a_divergence_ends_no_other_seed(caplog):
     with pytest.warns(UserWarning, match="zero has a smaller MSVE than 2 of 2 models"):
         model = pretrained(updates=20, seeds=[0, 1], learning_rate=1e200)
     assert np.isnan(model.weights.A).all() and "seed 1 diverged at update 2" in caplog.text
-    pretrained(target=lambda estimate, reward, next_estimate, discount: np.nan * reward)
-    assert "seed 0 diverged at update 1;" in caplog.text
 
 
 def pretrained(**settings):

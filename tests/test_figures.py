@@ -9,7 +9,7 @@ from PIL import Image
 import ictd
 from ictd.baselines import shown_baselines
 from ictd.pipeline.grid import Cell
-from ictd.report.figures import environment_diagrams, learning_curves, msve_curves, style, weight_maps
+from ictd.report.figures import environment_diagrams, msve_curves, style, weight_maps
 from ictd.statistics import bootstrap_mean
 
 LENGTHS, TASKS_SEEN = [5, 10, 15], [1, 50]
@@ -30,7 +30,6 @@ def tables():
     cells = {"algo": [*ALGOS], "env": ["boyan"], "states": [5, 3], "depth": [6]}
     runs = cells | {"seed": range(4)}
     weights = numbered(runs, ["cosine"])
-    learning = numbered(runs | {"tasks_seen": TASKS_SEEN}, ["cosine", "online_msve"])
     column = range(1, 7)
     entries = cells | {"states": [3], "tasks_seen": TASKS_SEEN, "matrix": ["u", "A"], "row": column, "column": column}
     # The length 0 stands for enumerated prompts.
@@ -41,7 +40,6 @@ def tables():
         "unseen_msve": numbered(runs | {"context_length": LENGTHS}, ["msve"], 1),
         "unseen_baselines": numbered(baselines | {"context_length": LENGTHS}, ["msve"], 2),
         "over_tasks": numbered(methods | {"context_length": [0, *LENGTHS]}, ["median"]),
-        "learning": learning.assign(cosine=2 * learning["cosine"] - 1),
         "mean_entries": numbered(entries, ["mean"]).query("matrix == 'A' or row == 1"),
         "mean_weights": numbered(cells, ["pattern", "pattern_low", "pattern_high"]),
     }
@@ -71,17 +69,6 @@ def test_msve_is_drawn_by_panels(tables):
     check_lines(panel, *((LENGTHS, line) for line in lines))
     assert panel.get_xlabel().count("1 of 4") == lost.get_xlabel().count("4 of 4") == 2
     assert len(lost.lines) == 5 and not lost.collections
-
-
-def test_learning_curves_are_drawn_by_algorithm(tables):
-    figure = learning_curves.learning_curves(tables["learning"], tables["weights"], Cell("td", "boyan", 3, 6))
-    _, above, _, below = figure.axes
-    msve, cosines = (
-        by_trial(tables["learning"], name, "tasks_seen", algo="mc", states=3)[1:] for name in ("online_msve", "cosine")
-    )
-    check_lines(above, (TASKS_SEEN, np.median(msve, axis=0)))
-    check_lines(below, (TASKS_SEEN, np.median(np.where(cosines > 0, cosines**2, 0), axis=0)))
-    assert above.texts[0].get_text() == "main" and "5 of 8 diverged" in below.get_xlabel()
 
 
 def test_weights_are_mapped_by_setting_and_algorithm(tables):
@@ -137,18 +124,6 @@ def test_labels_of_lines_are_in_the_order_of_their_ends_and_do_not_overlap():
     # Labels without close neighbours are at the ends of their lines, or at the panel's edge.
     wanted = {2.0: np.log(4) / np.log(8), 3.0: np.log(6) / np.log(8), 1e-9: 0, 50.0: 1}
     np.testing.assert_allclose([heights[value] for value in wanted], [*wanted.values()], atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("cell", "label"),
-    [
-        (Cell("mc", "boyan", 5, 30), "main"),
-        (Cell("", "loop", 3, 30), "Loop, $n = 3$"),
-        (Cell("", "random_walks_on_a_ring", 5, 60), "Random walks …, $L = 60$"),
-    ],
-)
-def test_labels_of_settings_name_what_differs(cell, label):
-    assert style.difference(cell, Cell("td", "boyan", 5, 30)) == label
 
 
 def test_no_figure_of_a_run_has_ink_on_its_border(smoke):

@@ -80,15 +80,6 @@ def test_random_features_have_a_squared_norm_of_one_on_average():
     assert (features**2).sum(axis=-1).mean() == pytest.approx(1, rel=0.02)
 
 
-def test_a_sampler_over_a_finite_list_gives_all_of_it_and_says_when_it_stopped():
-    chains = iter([np.full((2, 2), 0.5)] * 5)
-    finite = ictd.TaskDistribution(lambda *_: (list(next(chains) for _ in "1"), [[0, 0]]), states=2)
-    for _ in range(5):
-        finite.sample(1, rng())
-    with pytest.raises(ValueError, match=r"^environment '<lambda>' stopped by StopIteration\(\) when asked for 1 more"):
-        finite.sample(1, rng())
-
-
 @pytest.mark.parametrize("steps", [1, 20])
 def test_truncation_bias_equals_naive(steps):
     tasks = ictd.sample_tasks("boyan", 4, 5, rng())

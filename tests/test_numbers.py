@@ -89,6 +89,15 @@ def test_differences_are_named(folder, row, value, said):
     assert different(reference, missing, 1e-6, 0) == [f"{said.partition(' is ')[0]} is not in the reference"]
 
 
+@pytest.mark.parametrize(
+    ("verdict", "said"), [("holds", []), ("refuted", ["claim more/a value is 0.7, in the reference 0.5"])]
+)
+def test_rounding_agrees_with_rounding(folder, verdict, said):
+    """The claim has the threshold 1."""
+    reference = reference_of(folder).replace("holds", verdict)
+    assert different(reference.replace("0.5", "0.7"), reference, 1e-6, 0) == said
+
+
 def test_close_numbers_agree(folder):
     reference = reference_of(folder)
     changed = reference.copy()

@@ -62,8 +62,8 @@ def test_a_new_figure_and_claim_are_in_the_report_and_in_snakemakes(followed, re
     assert (results / "figures/step_sizes.svg").stat().st_size > 5000
     caption = "Step sizes. Error of theta^TD on tuning tasks, by its step size."
     report = Page(results / "report.html").text
-    assert caption.replace("theta^TD", "θTD") in report and "The step size that suits θTD is below ten." in report
-    assert '"moderate_step/5-3"' in (results / "claims.json").read_text()
+    assert caption.replace("theta^TD", "θTD") in report and "LSTD has a lower MSVE than θTD." in report
+    assert '"lstd_is_better/5-3"' in (results / "claims.json").read_text()
     assert "figures/step_sizes.png" in (results / "manifest.json").read_text()
     done = snakemake(followed, "--report", "report.html", "--config", *SMALL)
     assert done.returncode == 0, done.stdout

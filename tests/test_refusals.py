@@ -111,6 +111,7 @@ def two_tasks():
         (lambda: Tasks(HALVES, REWARD, features=np.zeros((2, 2))), r"features\[0\] are all zero"),
         (lambda: Tasks(HALVES, REWARD)[0], "no slice of tasks"),
         (lambda: sample_tasks("boyan", 5, 1, rng(), threshold=0.5), r"'threshold'\]: boyan has no argument threshold"),
+        (lambda: sample_tasks(lambda *_: [*(next(iter([])) for _ in "1")], 4, 1, rng()), "stopped by StopIteration"),
         (lambda: sample_tasks(lambda *_: None, 4, 1, rng()), "returned NoneType; return .transition, reward"),
         (lambda: sample_tasks(lambda *_: (TWO, [0, 0]), 4, 2, rng()), "arrays of shapes"),
         # Trajectories and batches
@@ -159,7 +160,6 @@ def two_tasks():
         (lambda: history(batches=BatchStatistics([1, 0, 0], np.diag([1, 0, 0]), np.zeros(3))), "batches.visits has"),
         (lambda: short(tasks=two_tasks()), "tasks is <Tasks: 2 tasks, 4 states>; give a TaskDistribution of"),
         (lambda: short(tasks=TaskDistribution("boyan", 501)), "501 features; .* at most 1000 states and 500 features"),
-        (lambda: short(target=lambda e, r, f, g: np.ones(5)), r"target returned an array of shape \(5,\)"),
         # Theory
         (lambda: evolve(theta_td(5), two_tasks(), 0.9, 3), r"for 5 states, and the tasks have 4\."),
         (lambda: evolve(theta_td(4), two_tasks(), 1, 3), "discount is 1"),

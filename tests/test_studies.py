@@ -5,11 +5,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from imports import imported_modules
 from pages import code_blocks
 from projects import ROOT, STUDIES, copy_project, planned_rules, plans, rules_of_paper, snakemake, with_results
 
 from ictd.pipeline.records import load_records
+from ictd.pipeline.rules import modules_of
 from ictd.report.part import statements_in
 from ictd.storage import load_json
 
@@ -34,7 +34,7 @@ def load(folder, settings):
     return int((folder / "total.txt").read_text().split()[0])
 
 
-@claim(">", 5)
+@claim(">", 5, exact=True)
 def large(total):
     """The sum is large.
 
@@ -202,7 +202,7 @@ def test_a_study_is_complete_and_uses_no_other(name):
     rules = re.findall(r"^(?:use rule \w+ as|rule) (\w+)(?: with)?:$", (folder / "rules.smk").read_text(), re.MULTILINE)
     assert name in rules and all(rule == name or rule.startswith(f"{name}_") for rule in rules)
     for path in folder.glob("*.py"):
-        modules = imported_modules(f"studies.{name}.{path.stem}") - {"studies"}
+        modules = modules_of(f"studies.{name}.{path.stem}")
         assert {module.split(".")[1] for module in modules if module.startswith("studies.")} <= {name}
     statements = statements_in(import_module(f"studies.{name}.results"))
     assert 0 < len(statements) <= 14

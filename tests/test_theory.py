@@ -8,7 +8,6 @@ from tolerances import ROUNDING
 
 import ictd
 from ictd.theory import inequalities
-from ictd.theory.decimals import enough_digits, exact_theta_td
 from ictd.theory.recursion import evolve
 from ictd.theory.updates import sweep_gradients
 
@@ -39,19 +38,6 @@ def test_the_papers_statements_hold_and_one_step_of_a_proof_does_not(env, states
     exceeded = {name for name, inequality in sides.items() if inequality.violations.any()}
     assert exceeded <= {"lemma_2_context_sum", "lemma_2_step"}
     assert sides["lemma_2_step"].violations[:, 2:].all() or discount == 0
-
-
-@pytest.mark.parametrize("discount", [0.0, 0.9])
-def test_decimal_arithmetic(discount):
-    """Each step swaps the two states, so that errors are at their bounds, also below the accuracy of float64."""
-    tasks = tasks_of("loop", 2)
-    with enough_digits(discount, 500):
-        Z = exact_theta_td(tasks, discount, 500)
-        value = ictd.value_function(tasks.transition, tasks.reward, discount)
-        for errors, first in ((Z.td_errors, tasks.reward), (Z.mc_errors, value)):
-            found = np.abs(errors).max(axis=-1).astype(float)
-            wanted = np.abs(first).max(axis=-1, keepdims=True) * discount ** np.arange(501)
-            np.testing.assert_allclose(found, wanted, rtol=ROUNDING)
 
 
 def test_the_allowance_for_rounding_equals_its_derivation():

@@ -1,12 +1,9 @@
 """Content of the figures of the theory's checks."""
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from drawn import check_band, check_lines, numbered, where
 
-from ictd.pipeline.grid import Cell
-from ictd.report.figures import pretrained
 from ictd.report.figures import theory as figures
 
 SETTINGS = {"env": ["boyan", "loop"], "states": [3, 5]}
@@ -73,21 +70,3 @@ def test_the_family():
     check_lines(left, *lines, (range(9), courses[0]["bound"]))
     draws = where(updates, **HERE).groupby(["algo", "draw"], sort=False)["norm"]
     check_lines(right, *(([1, 4, 8], norms) for _, norms in draws))
-
-
-def test_pretrained_weights():
-    cells = {"algo": ["mc", "td"], "env": ["boyan"], "states": [3], "depth": [6], "seed": range(3)}
-    line = numbered({**cells, "position": [0.0, 0.25, 0.5, 1.0]}, ["looped_norm"])
-    repeated = numbered({**cells, "layer": [1, 6, 20, 40]}, ["looped_norm"])
-    repeated.loc[(repeated["layer"] == 40) & (repeated["seed"] == 1), "looped_norm"] = np.nan
-    axes = pretrained.pretrained(line, repeated, Cell("", "boyan", 3, 6)).axes
-    for panel, table, name, start, more in (
-        (axes[1], line, "position", 0, []),
-        # Lines end where a norm overflows.
-        (axes[3], repeated, "layer", 6, [([6], [0])]),
-    ):
-        norms = where(table, algo="mc").pivot(index=name, columns="seed", values="looped_norm").dropna()
-        growth = np.log10(norms / norms.loc[start]).mean(axis=1)
-        check_lines(panel, (growth.index, growth), *more, ([0, 1], [0, 0]))
-    lost = pretrained.pretrained(line, repeated.assign(looped_norm=np.nan), Cell("", "boyan", 3, 6))
-    assert lost.axes[3].lines[0].get_xydata().size == 0

@@ -10,13 +10,12 @@ import pandas as pd
 import pytest
 import torch
 from drawn import where
-from tolerances import ENGINES
 
 import ictd
 from ictd.pipeline.grid import Cell
 from ictd.report.tables import load_table
 from ictd.steps import concatenate
-from ictd.steps.theory import agreement, descent, family, precision, pretrained, values
+from ictd.steps.theory import descent, family, pretrained, values
 from ictd.storage import save_arrays
 from ictd.theory import inequalities
 from ictd.theory.family import algorithm_weights, random_preconditioner
@@ -26,7 +25,7 @@ GAMMA, DEPTH, TASKS = 0.8, 4, 52
 ENVS = {"boyan": {}, "loop": {"threshold": 0.3}}
 CELLS = {"td-boyan-2-3": 3, "mc-boyan-2-3": 3}
 CONCATENATED = "statements neu pretrained repeated".split()
-WHOLE = "family family_updates precision agreement".split()
+WHOLE = "family family_updates".split()
 
 
 def theory_tasks(env, states, size):
@@ -58,8 +57,6 @@ def checks(tmp_path_factory) -> dict[str, pd.DataFrame]:
         pretrained.main(80, 5, GAMMA, scale, ENVS, [saved], *files)
     settings = [f"{env}-3" for env in ENVS]
     family.main(settings, 20, 12, GAMMA, ENVS, folder / "family.csv", folder / "family_updates.csv")
-    precision.main([2], [f"{env}-2" for env in ENVS], 20, DEPTH, GAMMA, ENVS, folder / "precision.csv")
-    agreement.main(["boyan-3-4", "loop-3-5"], GAMMA, ENVS, folder / "agreement.csv")
     tables = [folder / f"{name}.csv" for name in CONCATENATED]
     concatenate.main(sorted(folder.glob("*/*.csv")), tables)
     return {table.stem: load_table(table) for table in [*tables, *(folder / f"{name}.csv" for name in WHOLE)]}
@@ -92,12 +89,11 @@ def test_sides_are_summarised_over_all_tasks(checks):
 
 
 def estimates_of(updates):
-    """Norm of the mean update, its standard error, and the expected norm of noise, from means of 20 groups."""
+    """Norm of the mean update and its standard error, from means of 20 groups."""
     groups = updates.reshape(20, -1, updates.shape[-1]).mean(axis=1)
     mean = groups.mean(axis=0)
     along = [sum(np.sign(m) * g for m, g in zip(mean, group, strict=True)) for group in groups]
-    noise = sum(math.sqrt(2 / math.pi) * column.std(ddof=1) / math.sqrt(20) for column in groups.T)
-    return np.abs(mean).sum(), np.std(along, ddof=1) / math.sqrt(20), noise
+    return np.abs(mean).sum(), np.std(along, ddof=1) / math.sqrt(20)
 
 
 def updates_at(weights, tasks, algo, depth, scale=1.0):
@@ -122,7 +118,7 @@ def test_norms_of_expected_updates_are_those_by_torch(checks):
             updates = updates_at(ictd.theta_td(2), tasks, algo, depth)
             for space, of_space in zip(("looped", "separate"), updates, strict=True):
                 row = where(table, env=env, algo=algo, space=space, layer=depth)
-                close(row[["norm", "standard_error", "noise"]].to_numpy()[0], estimates_of(of_space), space)
+                close(row[["norm", "standard_error"]].to_numpy()[0], estimates_of(of_space), space)
                 close(row[["bound", "sharper"]].to_numpy()[0], (bound[depth], sharper[depth]), space)
 
 
@@ -196,44 +192,10 @@ def test_pretrained_weights_are_followed_to_theta_td_and_to_other_depths(checks)
             of_line = updates_at(here, tasks, algo, depth, scale)
             few = updates_at(start, tasks[:60], algo, layers, scale)
             for space, updates, of_few in zip(("looped", "separate"), of_line, few, strict=True):
-                names = [f"{space}_{name}" for name in ("norm", "standard_error", "noise")]
-                close(line.loc[(seed, place), names], estimates_of(updates), space)
+                close(line.loc[(seed, place), f"{space}_norm"], estimates_of(updates)[0], space)
                 close(repeated.loc[(seed, layers), f"{space}_norm"], estimates_of(of_few)[0], space)
         pattern = ictd.Weights(theta.u, theta.A / scale)
         close(line["theta_td"], estimates_of(updates_at(pattern, tasks, algo, depth, scale)[0])[0], "theta_td")
-
-
-def test_decimal_arithmetic_equals_naive(checks):
-    table = checks["precision"]
-    assert len(table) == 2 * (2 * 2 * 3 + 2 * 2)
-    for env, task in itertools.product(ENVS, range(2)):
-        tasks = theory_tasks(env, 2, 2)
-        rows = where(table, env=env, task=task)
-        sides = naive_theory.sides(tasks.transition[task], tasks.reward[task], GAMMA, 20)
-        for name in ("lemma_1", "lemma_4"):
-            of_name = where(rows, quantity=name)
-            assert of_name["layer"].tolist() == [0, 10, 20]
-            left, right = sides[name][:, [0, 10, 20]]
-            close(of_name[["exact", "bound", "ratio"]], np.transpose([left, right, left / right]), name)
-        for name, algo in (("theorem_2", "td"), ("corollary_1", "mc")):
-            update = updates_at(ictd.theta_td(2), tasks[task : task + 1], algo, DEPTH)[0]
-            row = where(rows, quantity=name).iloc[0]
-            close(row["exact"], np.abs(update).sum(), name)
-            assert row["layer"] == DEPTH and 0 <= row["difference"] < 1e-12
-
-
-def test_gradients_are_compared_at_theta_td_and_at_random_weights(checks, monkeypatch, tmp_path):
-    table = checks["agreement"]
-    assert table[["env", "states", "depth", "weights"]].to_numpy().tolist() == [
-        [env, 3, depth, name] for env, depth in (("boyan", 4), ("loop", 5)) for name in ("theta_td", "random")
-    ]
-    assert (table[["compiled", "appendix"]] < ENGINES).all(axis=None)
-    # Every second reference is wrong.
-    by_torch, factors = agreement.gradients_by_torch, itertools.cycle([1.25, 1])
-    monkeypatch.setattr(agreement, "gradients_by_torch", lambda *case: by_torch(*case) * next(factors))
-    agreement.main(["loop-3-2"], GAMMA, ENVS, tmp_path / "agreement.csv")
-    differences = load_table(tmp_path / "agreement.csv")[["compiled", "appendix"]]
-    np.testing.assert_allclose(differences, np.full((2, 2), 0.2))
 
 
 def test_tables_are_joined_from_parts_with_the_same_columns_in_their_folders(tmp_path):

@@ -35,12 +35,12 @@ def test_pattern_measures_equal_their_definitions():
     squares = {"A11": 9 + 1, "A12": 16, "A21": 1, "A22": 0.04}
     total, along = sum(squares.values()), -3 + 1 + 0 + 4
     expected = {f"share_{name}": square / total for name, square in squares.items()}
-    expected |= {"diagonal_signs": 0.5, "largest_u": 0.7, "alpha": along / 4 / 2}
+    expected |= {"bootstraps": 4 / (-3 + 1), "largest_u": 0.7, "alpha": along / 4 / 2}
     expected |= {"cosine": along / np.sqrt(total * 4), "cosine_top": along / np.sqrt(26 * 4)}
     expected |= {"cosine_A11": (-3 + 1) / np.sqrt(10 * 2), "cosine_A12": 4 / np.sqrt(16 * 2)}
     assert items(pattern_measures(ictd.Weights(u, A))) == pytest.approx(expected)
     shares = {"pattern": along**2 / total / 4, "pattern_A11": 0, "pattern_A12": 0.5}
-    shares |= {"pattern_A21": 1 / 26, "pattern_A22": 0.04 / 26}
+    shares |= {"pattern_A21": 1 / 26, "pattern_A22": 0.04 / 26, "bootstraps": -2}
     assert items(pattern_shares(A)) == pytest.approx(shares)
     shares |= {"pattern": 0, "pattern_A11": 4 / 20, "pattern_A12": 0}
     assert items(pattern_shares(-A)) == pytest.approx(shares)
@@ -55,10 +55,11 @@ def test_measures_of_several_weights_are_those_of_each():
             assert values[k, 0] == pytest.approx(alone[name], abs=ROUNDING), name
 
 
-def test_signs_of_weights_that_are_not_finite_are_not_counted():
-    A = np.stack([ictd.theta_td(2).A, np.full((4, 4), np.nan)])
-    signs = pattern_measures(ictd.Weights(np.zeros((2, 4)), A))["diagonal_signs"]
-    assert signs[0] == 1 and np.isnan(signs[1])
+@pytest.mark.parametrize(("next_state", "pattern"), [(1.0, 1.0), (0.1, 0.599), (1e-9, 0.5)])
+def test_weights_that_hardly_bootstrap_have_half_of_the_pattern(next_state, pattern):
+    A = ictd.theta_td(3).A * np.where(np.arange(6) < 3, 1, next_state)
+    shares = pattern_shares(A)
+    assert (shares["bootstraps"], shares["pattern"]) == pytest.approx((next_state, pattern), abs=1e-3)
 
 
 def test_agreement_measures_equal_their_definitions():

@@ -14,11 +14,11 @@ from projects import FEW, ROOT, STUDIES, small_project, snakemake
 from ictd.pipeline import provenance
 from ictd.pipeline.config import load_yaml
 from ictd.report.paper import results as of_paper
-from ictd.report.part import shown_in
+from ictd.report.part import outputs_in
 from ictd.steps.report import check, reference, verify
 from ictd.storage import file_digest, load_json, save_json
 
-FIGURES = {figure.name: figure for figure in shown_in(of_paper, "figure") if figure.name != "elsewhere"}
+FIGURES = {figure.name: figure for figure in outputs_in(of_paper, "figure") if figure.name != "elsewhere"}
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_the_smallest_configuration_is_enough(tmp_path):
     small = ["algos=[mc]", "envs=[loop]", "states=[2]", "depths=[1]", "seeds=1", "tasks=3", "discount=0", "snapshots=2"]
     done = snakemake(small_project(tmp_path), "--cores", "2", "--config", *small)
     assert done.returncode == 0, done.stdout
-    assert len(Page(tmp_path / "results-smoke/report.html").images) == 11
+    assert len(Page(tmp_path / "results-smoke/report.html").images) == 9
 
 
 @pytest.mark.slow

@@ -54,44 +54,6 @@ class Targets(TaskArrays):
         return (sums - self.visits * estimate) / self.visits.sum(axis=-1, keepdims=True)
 
 
-def own_targets(
-    target: Callable, estimate: np.ndarray, reward: np.ndarray, batches: "BatchStatistics", discount: float
-) -> Targets:
-    """Targets of a function f(estimate, reward, next_estimate, discount), as numbers, without a bootstrap.
-
-    Parameters
-    ----------
-    target : function, as in ``pretrain``
-    estimate, reward : (..., n) arrays
-    batches : BatchStatistics with visits (..., n) and transitions (..., n, n)
-    discount : float, gamma
-
-    Returns
-    -------
-    Targets
-    """
-    transitions = batches.transitions
-    # Targets (..., n, n) of the steps from each state to each state.
-    try:
-        made = np.asarray(target(estimate[..., :, None], reward[..., :, None], estimate[..., None, :], discount))
-    except TypeError as error:
-        raise ValueError(
-            f"target cannot be called: {error}; write target(estimate, reward, next_estimate, discount),"
-            " or give the name of a registered algorithm."
-        ) from error
-    try:
-        fits = np.broadcast_shapes(made.shape, transitions.shape) == transitions.shape
-    except ValueError:
-        fits = False
-    if made.dtype.kind not in "iuf" or not fits:
-        raise ValueError(
-            f"target returned an array of shape {made.shape} and type {made.dtype}; return real numbers that broadcast"
-            f" to {transitions.shape}."
-        )
-    sums = (transitions * made).sum(axis=-1)
-    return Targets(batches.visits.astype(np.float64), sums, np.zeros(transitions.shape))
-
-
 @dataclass(frozen=True)
 class Algorithm:
     """A registered algorithm.
@@ -124,7 +86,7 @@ class Algorithm:
         try:
             with np.errstate(over="ignore"):  # The engines notice numbers that are not finite.
                 made = self.arrays(tasks, given, discount)
-        except TypeError as error:
+        except (AttributeError, TypeError) as error:
             raise ValueError(f"{self.name} fails: {error}; write f(tasks, batches, discount), and {NEEDS}.") from error
         shapes = {"visits": batches.visits.shape, "sums": batches.visits.shape, "bootstrap": batches.transitions.shape}
         if not isinstance(made, tuple) or len(made) != len(shapes):

@@ -24,11 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.algorithms import Targets, own_targets
+from ictd.algorithms import Targets
 from ictd.checks import Count, Discount, Flag, NotNegative, Positive, Seeds, abbreviated, first_line, validate
 from ictd.pretraining import Target, progress_bar, report_divergence
 from ictd.rng import generator
-from ictd.sampling import BatchStatistics
 from ictd.storage import replacing, user_path
 from ictd.torch_twin import Adam, torch
 from ictd.training_data import Block, Distribution, EnumeratedPrompts, SampledPrompts, training_blocks
@@ -238,8 +237,8 @@ def pretrain_attention(
     diverged_at = np.zeros(len(seeds), int)
     with progress_bar(updates * len(seeds), progress) as bar, one_thread():
         drawn = _updates(draws, discount, tasks_per_update, columns, seeds_axis, parameters[0])
-        for update, (given, reward, batch) in enumerate(drawn, 1):
-            estimates = _called(trained, given, columns).reshape(reward.shape)
+        for update, (given, targets) in enumerate(drawn, 1):
+            estimates = _called(trained, given, columns).reshape(targets.sums.shape)
             if not estimates.is_floating_point() or not estimates.requires_grad:
                 raise ValueError(
                     f"module returns a tensor of type {estimates.dtype} without a gradient; return real numbers that"
@@ -247,8 +246,7 @@ def pretrain_attention(
                 )
             numbers = estimates.detach().cpu().double().numpy()
             with np.errstate(all="ignore"):  # Trials may diverge.
-                made = own_targets(target, numbers, reward, batch, discount) if callable(target) else batch
-                errors = made.errors(numbers)
+                errors = targets.errors(numbers)
             # Adam descends, and the update ascends along the mean over tasks of (1/b) sum_t delta_t grad TF_L(S_t).
             weights = torch.from_numpy(-errors / tasks_per_update).to(estimates)
             gradient = torch.autograd.grad(estimates, parameters, weights, materialize_grads=True)
@@ -412,22 +410,18 @@ def _updates(
     columns: bool,
     seeds_axis: bool,
     like: torch.Tensor,
-) -> Iterator[tuple[list[torch.Tensor], np.ndarray, Targets | BatchStatistics]]:
-    """Arguments of the module, rewards (S, K, n) and targets of each update, with axes of S seeds and K tasks.
+) -> Iterator[tuple[list[torch.Tensor], Targets]]:
+    """Arguments of the module and targets of each update, with axes of S seeds and K tasks.
 
-    For targets that are a function of the estimates, the batches take the place of the targets.  ``draws`` has the
-    blocks of each seed; the other parameters are those of ``_arguments``.
+    ``draws`` has the blocks of each seed; the other parameters are those of ``_arguments``.
     """
     for blocks in zip(*draws, strict=True):
-        reward = np.stack([block.tasks.reward for block in blocks])  # (S, N, n)
-        parts = [block.targets or block.batches for block in blocks]
-        arrays = [name for name, field in vars(parts[0]).items() if field is not None and name != "paths"]
-        fields = {name: np.stack([getattr(part, name) for part in parts]) for name in arrays}
-        slices = _slices(reward.shape[1], tasks_per_update)
+        parts = [vars(block.targets) for block in blocks]
+        fields = {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+        slices = _slices(len(blocks[0].tasks), tasks_per_update)
         arguments = _arguments(blocks, slices, discount, columns, seeds_axis, like)
         for some, given in zip(slices, arguments, strict=True):
-            own = {name: array[:, some] for name, array in fields.items()}
-            yield given, reward[:, some], type(parts[0]).unchecked(**own)
+            yield given, Targets(**{name: array[:, some] for name, array in fields.items()})
 
 
 def _slices(tasks: int, size: int) -> list[slice]:

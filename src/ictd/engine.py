@@ -270,8 +270,8 @@ def train_block(
     Enumerated prompts have k = n columns, of tasks with ``transition`` (N, n, n) and one-hot features; ``scale`` is
     1/n, or 1 if attention is not divided by the context length.  For other prompts ``transition`` is None and k is 2d.
     They have c (N, 2d), and M (N, 2d+1, 2d+1), which is G: its last row and column are not read.  ``features`` are
-    (N, n, d), or (1, n, d) for all tasks, or None for one-hot features.  ``clip`` is None for no limit.  The compiler
-    knows d, k and which arguments are None.
+    (N, n, d), or None for one-hot features.  ``clip`` is None for no limit.  The compiler knows d, k and which
+    arguments are None.
 
     Stops at a task whose estimates are not finite, before its update, and returns the number of updates made.
     """
@@ -304,14 +304,14 @@ def train_block(
                 total -= g[j] * R[j, s]
             w[s] = total
         if features is not None:
-            read_out(features[i % len(features)], w, estimate)
+            read_out(features[i], w, estimate)
         for s in range(states):
             if not np.isfinite(estimate[s]):
                 return i
         batch_errors(n, estimate, visits[i], sums[i], bootstrap[i], e)
         f = e if features is None else readout_e
         if features is not None:
-            read_out_adjoint(features[i % len(features)], e, f)
+            read_out_adjoint(features[i], e, f)
         for j in range(width):
             q[j] = 0.0
             for s in range(dimension):
@@ -374,7 +374,7 @@ class Engine:
         targets : Targets of N tasks, of an algorithm
         prompts : (N, n, n) array of transitions, for enumerated prompts with one-hot features, or (N, 2d+1, 2d+1)
             array, ``Context.gram_matrix`` of N contexts
-        queries : (N, n, d) array, or (n, d) for all tasks, optional
+        queries : (N, n, d) array, optional
             Features of the query states; one-hot by default.
 
         Returns
@@ -403,16 +403,11 @@ class Engine:
         if prompts.shape[-1] == 2 * len(d) + 1:
             transition, M, c, k = None, prompts, np.ascontiguousarray(prompts[:, -1, :-1]), d + d
         if queries is not None:
-            features = np.ascontiguousarray(queries).reshape(-1, len(n), len(d))
+            features = np.ascontiguousarray(queries)
         return train_block(
             n, d, k, transition, M, c, features, *batch, self.depth, self.discount, self.scale, self.learning_rate,
             self.clip, self.parameter, self.mean, self.square, self.steps, estimates,
         )  # fmt: skip
-
-    def estimates(self, G: np.ndarray, queries: np.ndarray | None = None) -> np.ndarray:
-        """Estimate the values (N, n) of the query states of N prompts with the present parameters."""
-        w = compiled_estimates(self.weights()[None], G, self.depth)
-        return w if queries is None else np.matvec(queries, w)
 
     def weights(self) -> Weights:
         """A copy of the parameters."""

@@ -21,7 +21,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ictd.algorithms import ALGORITHMS, own_targets
+from ictd.algorithms import ALGORITHMS
 from ictd.checks import (
     ArrayLike,
     Count,
@@ -32,7 +32,6 @@ from ictd.checks import (
     Seeds,
     choice,
     equal_fields,
-    function_or,
     instance,
     integers,
     refuse,
@@ -54,7 +53,7 @@ from ictd.training_data import (
 from ictd.transformer import Model, Weights, initial_weights
 
 ENGINES = ("compiled", "torch")
-Target = Annotated[str | Callable, function_or(choice(ALGORITHMS))]
+Target = Annotated[str, choice(ALGORITHMS)]
 # Seconds between progress messages.
 PROGRESS_SECONDS = 10
 # A pretrained model is compared with zero on the first tasks, with contexts of these lengths unless pretraining had
@@ -190,11 +189,9 @@ def pretrain(
     discount : float, gamma
     prompts : EnumeratedPrompts or SampledPrompts
         By default enumerated, as in the paper.
-    target : str or function
+    target : str
         "td" (Algorithm 1), "mc" (Algorithm 2), "values" (the true values), "three_step_td", "td_lambda", or an
-        algorithm of one's own (``register_algorithm``).  A function f(estimate, reward, next_estimate, discount) gets
-        arrays that broadcast, and returns the target of each step, which need not be linear in the estimates.  The
-        gradient of a target is not taken.  An update with a function takes some ten times as long.
+        algorithm of one's own (``register_algorithm``).
     updates : int, number of tasks
     seeds : int, or several of them
     learning_rate : float, Adam's alpha
@@ -245,11 +242,9 @@ def pretrain(
             engine = Engine(start, depth, discount, learning_rate, clip=clip)
             blocks = training_blocks(tasks, prompts, target, discount, updates, seed, batch_size, rollout_steps)
             first = next(blocks)
-            weights.append(_final_weights(engine, chain([first], blocks), target, discount, seed, bar.update))
+            weights.append(_final_weights(engine, chain([first], blocks), discount, seed, bar.update))
             model, rng = Model(weights[-1], depth, discount), generator(*place, "validation contexts")
-            # A target of one's own may estimate something else than values.
-            if not callable(target) or np.isnan(model.weights.u).any():
-                worse += _worse_than_zero(model, first.tasks[:COMPARED_TASKS], sampled, rng)
+            worse += _worse_than_zero(model, first.tasks[:COMPARED_TASKS], sampled, rng)
     if worse:
         scale = "scale rewards to about -1 to 1, and " if np.abs(first.tasks.reward).max() > 2 else ""
         warnings.warn(
@@ -280,17 +275,12 @@ def _worse_than_zero(model: Model, tasks: Tasks, prompts: SampledPrompts, rng: n
     return not error <= 1.1 * zero
 
 
-def _final_weights(
-    engine: Engine, blocks: Iterable[Block], target: str | Callable, discount: float, seed: int, advance: Callable
-) -> Weights:
+def _final_weights(engine: Engine, blocks: Iterable[Block], discount: float, seed: int, advance: Callable) -> Weights:
     """Weights of one run after the updates of all blocks, or NaN after a divergence."""
     seen = 0
     for block in blocks:
-        if callable(target):
-            done = _train_towards(engine, block, target, discount)
-        else:
-            part = block.tasks.reward, block.targets, block.prompts(discount), block.tasks.features
-            _, done = train_until_divergence(engine, *part)
+        part = block.tasks.reward, block.targets, block.prompts(discount), block.tasks.features
+        _, done = train_until_divergence(engine, *part)
         advance(len(block.tasks))
         if done < len(block.tasks):
             report_divergence(seed, seen + done + 1)
@@ -302,20 +292,6 @@ def _final_weights(
 def report_divergence(seed: int, update: int) -> None:
     """Log that estimates or parameters of a seed are not finite at an update, which has a number from 1."""
     logger.warning("seed %d diverged at update %d; its weights are NaN", seed, update)
-
-
-def _train_towards(engine: Engine, block: Block, target: Callable, discount: float) -> int:
-    """Make the updates of a block towards targets of one's own, and return their number."""
-    G, reward, features = block.contexts.gram_matrix(discount), block.tasks.reward, block.tasks.features
-    for i in range(len(reward)):
-        one = slice(i, i + 1)
-        queries = None if features is None else features[one]
-        estimate = engine.estimates(G[one], queries)
-        targets = own_targets(target, estimate, reward[one], block.batches[one], discount)
-        _, done = train_until_divergence(engine, reward[one], targets, G[one], queries)
-        if not done:
-            return i
-    return len(reward)
 
 
 def pretrain_runs(engines: list, draw: Callable[[int, list[int]], list[tuple]], tasks: int) -> list[Weights]:

@@ -129,7 +129,6 @@ def lstd_lambda(
     Parameters
     ----------
     ridge : float, positive, because steps may lack states
-        If rounding exceeds it and features are collinear, the solution is that of the least norm.
     states, rewards, discount, decay, n, features, next_states, terminals, truncations : as for ``td_lambda``
 
     Returns
@@ -140,7 +139,7 @@ def lstd_lambda(
     ------
     ValueError
         As ``td_lambda``, or if the ridge is not positive, or discounts are 1 in states from which no end is reached
-        (with features: in all states), or as ``lstd`` if the equation has no solution.
+        (with features: in all states), or as ``lstd`` if the matrix is singular.
 
     Warns
     -----

@@ -5,7 +5,7 @@ their prompts.  Prompts are enumerated, as in the paper (eq. (Z0 redef)), or sam
 (Z0 def original)).  If the tasks have a behaviour, both the batches and the prompts follow it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -172,13 +172,13 @@ class Block:
     Parameters
     ----------
     tasks : Tasks, N of them
-    batches : BatchStatistics of N tasks
-    targets : Targets of N tasks, or None for targets that are a function of the estimates
+    batches : BatchStatistics of N tasks, or None as the targets
+    targets : Targets of N tasks, or None for tasks of an evaluation
     steps : SampledSteps of N contexts, or None for enumerated ones
     """
 
     tasks: Tasks
-    batches: BatchStatistics
+    batches: BatchStatistics | None
     targets: Targets | None
     steps: SampledSteps | None
 
@@ -240,7 +240,7 @@ def batch_streams(env: str, states: int, seed: int) -> list[np.random.Generator]
 def training_blocks(
     distribution: TaskDistribution,
     prompts: EnumeratedPrompts | SampledPrompts,
-    target: str | Callable,
+    target: str,
     discount: float,
     updates: int,
     seed: int,
@@ -255,12 +255,12 @@ def training_blocks(
     """
     for_contexts = generator(seed, distribution.name, distribution.states, "contexts")
     _, for_returns = batch_streams(distribution.name, distribution.states, seed)
-    algorithm = None if callable(target) else ALGORITHMS[target]
+    algorithm = ALGORITHMS[target]
     for tasks, transitions, paths in tasks_and_transitions(distribution, updates, seed, batch_size, tasks_per_update):
         visits, returns = visits_of(transitions), None
-        if algorithm and algorithm.returns:
+        if algorithm.returns:
             returns = sample_returns(tasks, visits, discount, rollout_steps, for_returns)
         batches = BatchStatistics.unchecked(visits=visits, transitions=transitions, return_sums=returns, paths=paths)
-        targets = algorithm and algorithm.targets(tasks, batches, discount)
+        targets = algorithm.targets(tasks, batches, discount)
         steps = prompts.steps(tasks, for_contexts) if isinstance(prompts, SampledPrompts) else None
         yield Block(tasks, batches, targets, steps)

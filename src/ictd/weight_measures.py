@@ -80,7 +80,7 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         cosine, cosine_top : cosine of A, and of its upper half, to that of theta^TD
         cosine_A11, cosine_A12 : cosine of these blocks to -I and I
         alpha : step size, the coefficient of theta^TD in A over n, for attention divided by n
-        diagonal_signs : share of the diagonal entries of A11 and A12 that have the sign of theta^TD's
+        bootstraps : ratio of the coefficient of I in A12 to that of -I in A11; 1 for theta^TD
         share_A11, ..., share_A22 : share of each block in the squared norm of A
         largest_u : largest absolute entry of u, whose row of P ends with 1
     """
@@ -97,7 +97,7 @@ def pattern_measures(weights: Weights) -> dict[str, np.ndarray]:
         "cosine_A11": cosine(blocks["A11"], -np.eye(n)),
         "cosine_A12": cosine(blocks["A12"], np.eye(n)),
         "alpha": diagonal.mean(axis=-1) / n,
-        "diagonal_signs": np.where(np.isnan(diagonal), np.nan, diagonal > 0).mean(axis=-1),
+        "bootstraps": diagonal[..., n:].sum(axis=-1) / diagonal[..., :n].sum(axis=-1),
         **{f"share_{name}": norm / sum(norms.values()) for name, norm in norms.items()},
         "largest_u": np.abs(weights.u).max(axis=-1),
     }
@@ -116,6 +116,7 @@ def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
         pattern : squared cosine to theta^TD, zero if the cosine is negative
         pattern_A11, pattern_A12 : the same of these blocks to -I and I
         pattern_A21, pattern_A22 : squared norm of these blocks over that of A11 and A12
+        bootstraps : of ``pattern_measures``
     """
     measures = pattern_measures(Weights(np.zeros(A.shape[:-1]), A))
     top = measures["share_A11"] + measures["share_A12"]
@@ -125,6 +126,7 @@ def pattern_shares(A: np.ndarray) -> dict[str, np.ndarray]:
         "pattern_A12": np.maximum(0, measures["cosine_A12"]) ** 2,
         "pattern_A21": measures["share_A21"] / top,
         "pattern_A22": measures["share_A22"] / top,
+        "bootstraps": measures["bootstraps"],
     }
 
 

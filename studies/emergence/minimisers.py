@@ -108,8 +108,7 @@ def points(objective: MeanMsve, ends: list[Minimum], tolerance: float) -> list[d
     -------
     list of dicts
         point : number of the point at which the descent ended
-        distance : distance to the first end, divided by the norm of that end
-        least_curvature : least eigenvalue of the Hessian, if the gradient is below the tolerance, else NaN
+        least_curvature : that of the Hessian, if the gradient is below the tolerance, else NaN
             A positive one means a strict local minimum of the set.
     """
     found, curvatures, compared = [], [], []
@@ -119,7 +118,17 @@ def points(objective: MeanMsve, ends: list[Minimum], tolerance: float) -> list[d
         if point == len(found):
             found.append(end.z)
             resolved = end.gradient_norm < tolerance and end.msve > RESOLVED
-            curvatures.append(np.linalg.eigvalsh(objective.hessian(end.z))[0] if resolved else np.nan)
-        distance = distances[0] if distances else 0.0
-        compared.append({"point": point, "distance": distance, "least_curvature": curvatures[point]})
+            curvatures.append(least_curvature(objective.hessian(end.z)) if resolved else np.nan)
+        compared.append({"point": point, "least_curvature": curvatures[point]})
     return compared
+
+
+def least_curvature(hessian: np.ndarray) -> float:
+    """The least eigenvalue of a Hessian (K, K); NaN if it may be rounding.
+
+    An error of the entries changes eigenvalues by at most K times its largest entry.  A Hessian without rounding is
+    symmetric, so its largest difference from its transpose measures this error; the eigenvalues round, too.
+    """
+    curvatures = np.linalg.eigvalsh(hessian)
+    error = np.abs(hessian - hessian.T).max() + 2.0**-53 * np.abs(curvatures).max()
+    return curvatures[0] if abs(curvatures[0]) > len(hessian) * error else np.nan

@@ -153,18 +153,18 @@ def pretraining_stops_short(results):
             yield (algo, f"{depth} layers"), Trials(np.log10(least / trials["msve"]))
 
 
-@claim("<", 0.1)
+@claim("<", 2, exact=True)
 def one_minimum(results):
     """Descents in one set of weights that end at a strict local minimum end at the same one.
 
-    The difference of their largest and least distance to the end of the first descent, divided by its norm, which is
-    at most the distance between two of them.
+    Number of different strict local minima at which descents ended.
     """
-    # A tenth: the distance between two ends at one point is below 1e-3.
+    # Ends are different if their distance is above a thousandth of their norm.  With 3 states and 5 layers, Newton's
+    # method moved both minima by less than 3e-5 of it; the distance between them is 0.2, and their least curvatures are
+    # 450 times the bound on rounding or more.
     for (n, depth, name), descents in results["minimisers"].groupby(["states", "depth", "set"], sort=False):
-        strict = descents[descents["least_curvature"] > 0]
-        if name in ("family", "all") and len(strict) > 1:
-            yield (name, f"{n} states", f"{depth} layers"), strict["distance"].max() - strict["distance"].min()
+        if name in ("family", "all") and (descents["least_curvature"] > 0).sum() > 1:
+            yield (name, f"{n} states", f"{depth} layers"), len(strict_minima(descents))
 
 
 @table

@@ -6,33 +6,29 @@ they assume of such states:
 - "zero": the value 0 for all states
 - "constant": the mean observed reward divided by 1 - gamma for all states; it has no parameter
 - "constant_tuned": the same, multiplied by a factor
-- "lstd", "lstd_lambda": least-squares TD with a ridge, which assumes the value 0, and the same with traces
+- "lstd": least-squares TD with a ridge, which assumes the value 0; "lstd_centred" assumes that of the constant
 - "lstd_unvisited": one pseudo-step to all states equally, in states that no step starts from; it has no parameter
 - "ce_uniform": pseudo-steps from every state to all states equally
-- "mean_chain": values of the mean transitions of the tuning tasks with the rewards of the context
 - "lstd_prior": pseudo-steps of the mean chain of the tuning tasks
 - "bayes": the estimate with the least expected MSVE (``posterior``); NaN for other environments than Boyan's chains
 
 Pseudo-steps have the mean reward that the context has in their state, or 0 (``ictd.baselines.certainty_equivalence``).
 """
 
-import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ictd.baselines import certainty_equivalence, constant_estimate, lstd
+from ictd.context import Context
 from ictd.evaluation import UnseenTasks
-from ictd.mrp import value_function
 from ictd.rng import generator
 from ictd.statistics import log_spaced
-from ictd.traces import lstd_lambda
 from studies.sampled_prompts.posterior import boyan_posterior, posterior_values
 
 # Candidates for the parameters.
 FACTORS = np.linspace(0.05, 1.5, 30)
 RIDGES = log_spaced(1e-4, 30, 22)
-DECAYS = (0.5, 0.8, 0.9, 1.0)
 PSEUDO_COUNTS = log_spaced(0.01, 1000, 31)
 # Smallest allowed median effective sample size.  The relative bias of the estimated Bayes error is about one over the
 # effective sample size, so at most one percent.
@@ -55,8 +51,7 @@ def baseline_estimates(
     for name, (estimate, candidates) in methods(tuning).items():
         chosen = tuned(tuning, lengths, estimate, candidates)
         for length, parameter in zip(lengths, chosen, strict=True):
-            # Of the pair of LSTD(lambda), lambda is the first.
-            number = np.nan if len(candidates) == 1 else float(np.ravel(parameter)[0])
+            number = np.nan if len(candidates) == 1 else parameter
             yield name, length, number, estimate(data, data.context(length), parameter)
     rng = generator(0, env, data.tasks.states, "beyond bayes")
     for length in lengths:
@@ -76,10 +71,9 @@ def methods(tuning: UnseenTasks) -> dict[str, tuple[Callable, np.ndarray | list]
     def constant(data, context, factor):
         return factor * constant_estimate(context, discount)
 
-    def with_traces(data, context, pair):
-        length = int(context.length)
-        rewards = np.take_along_axis(data.tasks.reward, data.paths[:, :length], axis=-1)
-        return lstd_lambda(data.paths[:, : length + 1], rewards, discount, *pair, len(p))
+    def lstd_centred(data, context, ridge):
+        added, remaining = centred(data, context)
+        return added + lstd(remaining, discount, ridge)
 
     def in_unvisited(data, context, _):
         return certainty_equivalence(context, discount, (context.visits == 0)[..., None] * uniform)
@@ -92,12 +86,18 @@ def methods(tuning: UnseenTasks) -> dict[str, tuple[Callable, np.ndarray | list]
         "constant": (constant, [1.0]),
         "constant_tuned": (constant, FACTORS),
         "lstd": (lambda data, context, ridge: lstd(context, discount, ridge), RIDGES),
-        "lstd_lambda": (with_traces, list(itertools.product(DECAYS, RIDGES[::3]))),
+        "lstd_centred": (lstd_centred, RIDGES),
         "lstd_unvisited": (in_unvisited, [0]),
         "ce_uniform": (with_steps_of(uniform), PSEUDO_COUNTS),
-        "mean_chain": (lambda data, context, _: value_function(p, context.empirical_model()[1], discount), [0]),
         "lstd_prior": (with_steps_of(mu[:, None] * p), PSEUDO_COUNTS),
     }
+
+
+def centred(data: UnseenTasks, context: Context) -> tuple[np.ndarray, Context]:
+    """The constant (k, n) of contexts of one-hot steps, and these contexts with rewards minus their mean."""
+    constant = constant_estimate(context, data.discount)
+    rewards = data.tasks.reward - (1 - data.discount) * constant
+    return constant, Context.of_shares(context.length, context.D, rewards)
 
 
 def tuned(tuning: UnseenTasks, lengths: list[int], estimate: Callable, candidates: np.ndarray | list) -> list:

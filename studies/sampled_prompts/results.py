@@ -5,7 +5,7 @@ ratio of their means over trials, with the 95% BCa interval of resampled trials,
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -27,15 +27,28 @@ BASELINES = {
     "constant": "constant",
     "constant_tuned": "constant, tuned factor",
     "lstd": "LSTD, best ridge",
-    "lstd_lambda": "LSTD(λ), best λ and ridge",
+    "lstd_centred": "LSTD, centred, best ridge",
     "lstd_unvisited": "LSTD, one pseudo-step in unvisited states",
     "ce_uniform": "LSTD, uniform pseudo-steps",
-    "mean_chain": "mean chain, rewards seen",
     "lstd_prior": "LSTD, pseudo-steps of the mean chain",
     "bayes": "posterior mean (Bayes error)",
 }
 PROMPTS = {"step": "contexts, a column for each step", "grouped": "grouped contexts", "enumerated": "enumerated"}
-SHOWN = {"step": "a column for each step", "grouped": "grouped", "pseudo": "grouped, one pseudo-step"}
+# Ways to read contexts with the paper's weights.
+SHOWN = {
+    "step": "a column for each step",
+    "step_tuned": "tuned factor",
+    "per_state": "over the answer to reward 1",
+    "mean_state": "over its mean over states",
+    "centred": "centred",
+    "centred_tuned": "centred, tuned factor",
+    "grouped": "grouped",
+    "grouped_tuned": "grouped, tuned factor",
+    "grouped_length": "grouped, over the prompt's length",
+    "pseudo": "grouped, one pseudo-step",
+}
+# Those with a factor that theta^TD has as well, as its step size.
+TUNED = "step_tuned", "centred_tuned"
 # Forms of shrunk LSTD that are fitted to outputs.
 FORMS = ("lstd", "ce_uniform", "lstd_prior")
 
@@ -93,8 +106,13 @@ def paper(cell: Cell, shown: str) -> dict:
     return {"setting": "paper", "shown": shown, "method": names.pop("algo")} | names
 
 
+def theta_td(cell: Cell, shown: str) -> dict:
+    """Select theta^TD with as many layers as a cell."""
+    return paper(Cell("theta_td", "any", cell.states, cell.depth), shown)
+
+
 def msve(results: dict, method: dict, length: int, column: str = "mean") -> np.ndarray:
-    """The MSVE (S,) of the trials of a method, a mean or a median over tasks."""
+    """The MSVE (S,) of the trials of a method, a mean or a median over tasks, or another measure."""
     rows = rows_with(results["errors"], context_length=length, **method)
     return rows.sort_values("seed")[column].to_numpy()
 
@@ -117,8 +135,9 @@ def run_ratio(results: dict, name: str, algo: str, length: int, method: str) -> 
 
 
 def cell_ratios(results: dict, method: str) -> Iterator[tuple]:
-    """Ratios to a baseline of the paper's weights in the main setting, in two formats."""
-    for cell, shown, length in itertools.product(results["main_cells"], ("step", "grouped"), results["ends"]):
+    """Ratios to a baseline of the paper's weights in the main setting, read in three ways."""
+    ways = "step", "grouped", "centred_tuned"
+    for cell, shown, length in itertools.product(results["main_cells"], ways, results["ends"]):
         yield (cell.algo, SHOWN[shown], f"{length} steps"), cell_ratio(results, cell, shown, length, method)
 
 
@@ -150,7 +169,7 @@ def fitted(results: dict, algo: str, length: int, form: str, column: str, prompt
 
 @claim("<", 1)
 def below_lstd(results):
-    """Pretrained as in the paper, the Transformer has a lower MSVE than LSTD with its best ridge in this format.
+    """Pretrained as in the paper, the Transformer has a lower MSVE than LSTD with its best ridge.
 
     The ratio of their MSVEs.
     """
@@ -160,12 +179,24 @@ def below_lstd(results):
 
 @claim("<", 1)
 def below_constant(results):
-    """Pretrained as in the paper, the Transformer has a lower MSVE than one constant for all states in this format.
+    """Pretrained as in the paper, the Transformer has a lower MSVE than one constant for all states.
 
     The ratio of its MSVE to that of the mean observed reward over 1 - gamma times a tuned factor.
     """
-    # A method that is above it has learned nothing about differences between states.
+    # The constant knows nothing about differences between states.
     yield from cell_ratios(results, "constant_tuned")
+
+
+@claim("<", 1)
+def below_theta_td(results):
+    """Pretrained as in the paper, the Transformer has a lower MSVE than theta^TD, both with a tuned factor on A.
+
+    The ratio of their MSVEs, with a column for each step.
+    """
+    # One number for each side: the factor is the step size of theta^TD.
+    for cell, shown, length in itertools.product(results["main_cells"], TUNED, results["few"]):
+        two = paper(cell, shown), theta_td(cell, shown)
+        yield (cell.algo, SHOWN[shown], f"{length} steps"), ratio(results, *two, length)
 
 
 @claim("<", 2)
@@ -220,16 +251,6 @@ def beats_lstd(results):
     The ratio of their MSVEs.
     """
     yield from run_ratios(results, "lstd")
-
-
-@claim("<", 1)
-def beats_uniform(results):
-    """Pretrained on contexts, the Transformer has a lower MSVE than LSTD with uniform pseudo-steps.
-
-    The ratio of their MSVEs, for the best number of pseudo-steps from each state.
-    """
-    # Uniform pseudo-steps know nothing about the tasks.
-    yield from run_ratios(results, "ce_uniform")
 
 
 @claim("<", 1)
@@ -313,43 +334,68 @@ def softmax(results):
 # Tables
 
 
+def mean_and_median(results: dict, method: dict, length: int) -> str:
+    """The MSVE of a method, its mean over trials and tasks, and in brackets its median over tasks."""
+    mean, median = (msve(results, method, length, column).mean() for column in ("mean", "median"))
+    return f"{mean:.3g} ({median:.3g})"
+
+
+def readings(cell: Cell, ways: Iterable[str] = SHOWN) -> dict[str, dict]:
+    """Select ways to read contexts with a cell's weights, and theta^TD with tuned factors, by label."""
+    found = {f"paper: {SHOWN[shown]}": paper(cell, shown) for shown in ways}
+    return found | {f"theta^TD: {SHOWN[shown]}": theta_td(cell, shown) for shown in TUNED}
+
+
 @table
 def worth(results):
     """The MSVE in the main setting, with TD.
 
-    Means over trials and tasks, and medians over tasks, averaged over trials. The constant is the mean observed reward
-    over 1 - gamma. Parameters are tuned on other tasks, for each context length. A state is unvisited if no step of the
-    context starts from it.
+    Means over trials and tasks, and in brackets medians over tasks, averaged over trials, of the paper's weights and of
+    other methods. The constant is the mean observed reward over 1 - gamma. Parameters are tuned on other tasks, for
+    each context length. A state is unvisited if no step of the context starts from it.
     """
     cell = results["main_cells"][0]
-    methods = {f"pretrained as in the paper; {words}": paper(cell, shown) for shown, words in SHOWN.items()}
+    ways = "step", "step_tuned", "per_state", "centred_tuned", "grouped", "grouped_length"
+    methods = readings(cell, ways)
     for prompts in ("step", "grouped"):
         methods[f"pretrained on {PROMPTS[prompts]}"] = run("main", cell.algo, prompts, prompts)
     methods |= {label: baseline(method, results["place"]) for method, label in BASELINES.items()}
-    rows = []
-    for label, method in methods.items():
-        one = {"method": label}
-        for length in results["ends"]:
-            one[f"{length} steps"] = msve(results, method, length).mean()
-            one[f"{length} steps, median"] = msve(results, method, length, "median").mean()
-        rows.append(one)
+    rows = [
+        {"method": label} | {f"{length} steps": mean_and_median(results, method, length) for length in results["ends"]}
+        for label, method in methods.items()
+    ]
     return pd.DataFrame(rows)
 
 
 @table
-def paper_weights(results):
-    """The MSVE of the paper's weights, divided by that of LSTD and of the constant with a tuned factor, in all cells.
+def gain(results):
+    """The MSVE of the paper's weights, corrected for their answer to the reward 1, and what it is due to.
 
-    Ratios of means over trials, with the ends of their 95% intervals.
+    Means over trials and tasks, and in brackets medians, in the cells with as many layers as the main setting. The
+    answer is divided by the truth; it is a median over tasks and states. The level is the mean over states. The
+    correlation of deviations from the level with the true ones, and the squared error of the deviations, are medians
+    over tasks.
     """
     rows = []
-    for cell, shown, length in itertools.product(results["cells"], ("step", "grouped"), results["ends"]):
-        one = {"cell": str(cell), "shown": SHOWN[shown], "steps": length}
-        for method, label in (("lstd", "LSTD"), ("constant_tuned", "constant")):
-            found = cell_ratio(results, cell, shown, length, method)
-            one |= {f"to {label}": found.value, f"{label}, low": found.low, f"{label}, high": found.high}
-        rows.append(one)
+    for cell, length in itertools.product(results["cells"], results["few"]):
+        if cell.depth == results["main_cells"][0].depth:
+            at = f"{results['cell_env']}-{cell.states}"
+            names = "zero", "constant", "constant_tuned", "lstd", "lstd_centred"
+            methods = readings(cell) | {BASELINES[name]: baseline(name, at) for name in names}
+            one = {"cell": str(cell), "steps": length}
+            one |= {label: mean_and_median(results, method, length) for label, method in methods.items()}
+            one["answer to reward 1"] = msve(results, paper(cell, "ones"), length, "typical").mean()
+            one["share of the level in the MSVE"] = level_share(results, paper(cell, "step"), length)
+            for name in ("correlation", "deviations"):
+                one[name] = msve(results, paper(cell, "step"), length, name).mean()
+            one["deviations, constant"] = msve(results, baseline("constant", at), length, "deviations").mean()
+            rows.append(one)
     return pd.DataFrame(rows)
+
+
+def level_share(results: dict, method: dict, length: int) -> float:
+    """Share of the mean over states in the MSVE of a method."""
+    return msve(results, method, length, "level").mean() / msve(results, method, length).mean()
 
 
 @table
@@ -396,23 +442,6 @@ def best_number(results: dict, length: int) -> float:
     return msve(results, baseline("lstd_prior", results["place"]), length, "chosen")[0]
 
 
-@table
-def attention(results):
-    """The MSVE with linear and with softmax attention, on the prompts of pretraining.
-
-    Means over trials, with as many tasks for both.
-    """
-    rows = []
-    for name in [name for name in ("main", "softmax") if name in results["settings"]]:
-        for algo in results["algos"]:
-            one = {"attention": results["settings"][name]["attention"], "algorithm": algo}
-            one["enumerated"] = msve(results, run(name, algo, "enumerated"), ENUMERATED).mean()
-            for length in results["lengths"]:
-                one[f"{length} steps"] = msve(results, run(name, algo), length).mean()
-            rows.append(one)
-    return pd.DataFrame(rows)
-
-
 # Figures
 
 
@@ -433,26 +462,20 @@ def draw_lines(axes, results: dict, methods: dict[str, tuple], value: Callable) 
     axes.minorticks_off()
 
 
-def powers_of_two(axes, label: str) -> None:
-    """Make the vertical axis one of powers of two."""
-    axes.set_yscale("log", base=2)
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set(ylabel=label)
-
-
 @figure
 def formats_and_training(results):
     """What the format and training on contexts are worth.
 
     MSVE on unseen tasks in the main setting, means over trials, after pretraining by TD. The weights from the paper's
-    pretraining are evaluated with a column for each step, and with a column for each visited state (grouped). The
-    constant is the mean observed reward over 1 - gamma times a tuned factor.
+    pretraining are evaluated with a column for each step, with a column for each visited state (grouped), and with the
+    level of the constant (centred). The constant is the mean observed reward over 1 - gamma times a tuned factor.
     """
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     cell, at = results["main_cells"][0], results["place"]
     methods = {
         "the paper's Transformer": (paper(cell, "step"), COLOURS[cell.algo], SOLID),
         "the same, grouped": (paper(cell, "grouped"), COLOURS[cell.algo], DASHED),
+        "the same, centred": (paper(cell, "centred_tuned"), COLOURS[cell.algo], DASH_DOTTED),
         "pretrained on contexts": (run("main", cell.algo), COLOURS[cell.algo], DOTTED),
         "constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
         "LSTD, best ridge": (baseline("lstd", at), COLOURS["lstd"], SOLID),
@@ -461,33 +484,6 @@ def formats_and_training(results):
     draw_lines(axes, results, methods, lambda method, length: msve(results, method, length).mean())
     axes.set(yscale="log", ylabel="MSVE")
     legend(drawn)
-    return drawn
-
-
-@figure
-def priors(results):
-    """What a prior is worth.
-
-    MSVE in the main setting, divided by that of LSTD with its best ridge, means over trials. One pseudo-step in states
-    that no step starts from is a prior, too. Pseudo-steps of the mean chain are a prior of one matrix, and their number
-    is tuned for each length; the posterior mean knows the distribution of the tasks.
-    """
-    drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
-    at, algo = results["place"], results["algos"][0]
-    methods = {
-        "constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
-        "posterior mean": (baseline("bayes", at), INK, SOLID),
-        "pretrained on contexts": (run("main", algo), COLOURS[algo], DOTTED),
-        "a pseudo-step in unvisited states": (baseline("lstd_unvisited", at), COLOURS["lstd"], DOTTED),
-        "uniform pseudo-steps": (baseline("ce_uniform", at), COLOURS["lstd"], DASHED),
-        "pseudo-steps of the mean chain": (baseline("lstd_prior", at), COLOURS["lstd"], DASH_DOTTED),
-    }
-    draw_lines(
-        axes, results, methods, lambda method, length: ratio(results, method, baseline("lstd", at), length).value
-    )
-    axes.axhline(1, color=COLOURS["lstd"], lw=0.5)
-    powers_of_two(axes, "MSVE / MSVE of LSTD")
-    legend(drawn, 2)
     return drawn
 
 
@@ -507,7 +503,9 @@ def learned_prior(results):
     looks = {"lstd": SOLID, "ce_uniform": DASHED, "lstd_prior": DASH_DOTTED}
     forms = {BASELINES[form].removeprefix("LSTD, "): (form, COLOURS["lstd"], look) for form, look in looks.items()}
     draw_lines(right, results, forms, lambda form, length: fitted(results, algos[0], length, form, "explained").mean())
-    powers_of_two(left, "pseudo-steps $k$")
+    left.set_yscale("log", base=2)
+    left.yaxis.set_major_formatter("{x:g}")
+    left.set(ylabel="pseudo-steps $k$")
     right.set(ylabel="variance explained")
     legend(drawn)
     return drawn
@@ -520,20 +518,24 @@ def learned_prior(results):
 def quoted(results):
     """Numbers in the main setting with TD, and counts of the paper's cells."""
     cell, at = results["main_cells"][0], results["place"]
-    lengths = results["lengths"]
-    few = {"short": lengths[0], "middle": lengths[len(lengths) // 2], "long": lengths[-1]}
-    methods = {f"paper_{shown}": paper(cell, shown) for shown in ("step", "grouped")}
+    methods = {f"paper_{shown}": paper(cell, shown) for shown in SHOWN}
+    methods |= {f"theta_td_{shown}": theta_td(cell, shown) for shown in TUNED}
     methods |= {"trained": run("main", cell.algo)} | {name: baseline(name, at) for name in BASELINES}
-    found = {}
-    for end, length in few.items():
+    found = {"constant_share": level_share(results, methods["zero"], results["ends"][-1])}
+    for end, length in zip(("short", "long"), results["ends"], strict=True):
         found |= {f"{name}_{end}": msve(results, method, length).mean() for name, method in methods.items()}
+        gains = [msve(results, paper(one, "ones"), length, "typical").mean() for one in results["cells"]]
+        found |= {f"gain_lowest_{end}": min(gains), f"gain_highest_{end}": max(gains)}
+        found[f"level_share_{end}"] = level_share(results, methods["paper_step"], length)
+        found[f"correlation_{end}"] = msve(results, methods["paper_step"], length, "correlation").mean()
         two = methods["trained"], run("main", cell.algo, "enumerated", "grouped")
         found[f"trained_to_enumerated_{end}"] = ratio(results, *two, length).value
         found[f"fitted_k_{end}"] = fitted_number(results, cell.algo, length)
         found[f"best_k_{end}"] = best_number(results, length)
         for form in FORMS:
             found[f"explained_{form}_{end}"] = fitted(results, cell.algo, length, form, "explained").mean()
-        for shown, method in itertools.product(("step", "grouped"), ("lstd", "constant_tuned")):
+        ways = "step", "grouped", "grouped_length", "centred_tuned"
+        for shown, method in itertools.product(ways, ("lstd", "constant", "constant_tuned")):
             ratios = [cell_ratio(results, one, shown, length, method) for one in results["cells"]]
             found[f"cells_{shown}_below_{method}_{end}"] = sum(one.high < 1 for one in ratios)
             found[f"cells_{shown}_above_{method}_{end}"] = sum(one.low > 1 for one in ratios)

@@ -3,7 +3,7 @@ VALUE_STATES = sorted({*config["theory"]["states"], *config["states"]})
 # Tables that consist of parts from several jobs: those of theta^TD, and those of pretrained weights.
 IN_PARTS = "statements neu".split()
 OF_PRETRAINED = "pretrained repeated".split()
-THEORY_TABLES = [*IN_PARTS, *"agreement precision family family_updates".split()]
+THEORY_TABLES = [*IN_PARTS, "family", "family_updates"]
 # The theory is about two algorithms. Their weights are the only ones with J and J'.
 THEORY_ALGOS = [algo for algo in ("mc", "td") if algo in config["algos"]]
 THEORY_TABLES += OF_PRETRAINED if THEORY_ALGOS else []
@@ -54,30 +54,6 @@ use rule step as theory_pretrained with:
         repeated="<results>/theory/repeated/{algo}.csv",
     pathvars:
         job="theory_pretrained/{algo}",
-    priority: 1
-
-
-use rule step as theory_agreement with:
-    input:
-        options=step("ictd.steps.theory.agreement", settings=GRID_SETTINGS),
-    output:
-        "<results>/theory/agreement.csv",
-    pathvars:
-        job="theory_agreement",
-    priority: 1
-    conda:
-        f"{ENVS}/pretrain.yaml"
-
-
-use rule step as theory_precision with:
-    input:
-        options=step(
-            "ictd.steps.theory.precision", config["theory"], states=VALUE_STATES, settings=SIMULATIONS
-        ),
-    output:
-        "<results>/theory/precision.csv",
-    pathvars:
-        job="theory_precision",
     priority: 1
 
 

@@ -10,7 +10,11 @@ distance is below half their norm.
 
 A claim whose statistic has a 95% confidence interval holds if the whole interval is on the claim's side of the
 threshold; it is refuted if the whole interval is on the other side, and not shown if the interval contains the
-threshold.  Without an interval, the value alone decides.
+threshold.  A value without an interval decides only if the claim is *exact*: an identity, a proved bound, or a count
+without chance.  Otherwise it is not shown.
+
+An exact claim that two computations agree compares their difference with what rounding may do (``rounding``), and
+holds if the ratio is below 1.
 
 The false positive rate of each end is about 2.5% with 20 trials, and higher with fewer.  A claim with many settings may
 therefore hold, or be refuted, in some of them by chance.  The ``corrected`` verdicts of claims on means over trials are
@@ -92,6 +96,14 @@ class Claim:
         return verdict_by(self.relation, self.threshold, self.value, self.low, self.high)
 
 
+def rounding(terms: int | pd.Series, layers: int | pd.Series) -> float | pd.Series:
+    """Relative rounding error of a result of L layers in float64, an upper estimate unless terms cancel.
+
+    Each layer has sums of a number of terms, forward and backward.  Each term is rounded by at most 2^-53.
+    """
+    return 2 * terms * layers * 2.0**-53
+
+
 def has_pattern(cosine: pd.Series, threshold: float = HALF) -> pd.Series:
     """Whether each cosine is positive and its square above a threshold."""
     return (cosine > 0) & (cosine**2 > threshold)
@@ -116,16 +128,19 @@ class Statement:
     ----------
     compute : function
         A generator of pairs of a setting and a value.  The setting is a text or a sequence of words and numbers.  The
-        value is a number, an ``Estimate`` with its interval, or ``Trials``.  A third item is an array of statistics of
-        trials, of which those are counted that meet the threshold; by default they are those of ``Trials``.
+        value is an ``Estimate`` with its interval, ``Trials``, or a number, which shows nothing unless it is exact.  A
+        third item is an array of statistics of trials, of which those are counted that meet the threshold; by default
+        they are those of ``Trials``.
     claim : Claim
         Without a setting and a value; its id is the name of the statement.
     kind : str, or function of results, id and setting that returns it
+    exact : bool, whether numbers are exact
     """
 
     compute: Callable
     claim: Claim
     kind: str | Callable
+    exact: bool
 
     @property
     def id(self) -> str:
@@ -150,7 +165,8 @@ class Statement:
                 # Resamples do not resolve smaller probabilities.
                 claim = replace(claim, p=float(np.clip(p, 1 / (1 + RESAMPLES), RESAMPLES / (1 + RESAMPLES))))
             if not isinstance(value, Estimate):
-                value = Estimate(value if isinstance(value, int) else float(value), None, None)
+                end = None if self.exact else np.nan
+                value = Estimate(value if isinstance(value, int) else float(value), end, end)
             claim = replace(claim, **value._asdict())
             for trials in counted:
                 hold = int(claim.met(np.asarray(trials)).sum())
@@ -164,6 +180,7 @@ def claim(
     threshold: float,
     *,
     kind: str | Callable = "ours",
+    exact: bool = False,
     section: str = "",
     shown: str = "",
     unit: str = "",
@@ -178,7 +195,7 @@ def claim(
     ----------
     relation : str, "<" or ">", of the statistic to the threshold
     threshold : float
-    kind : as of ``Statement``
+    kind, exact : as of ``Statement``
     section, shown, unit : as of ``Claim``
     id, statement : str, optional
         In place of the function's name and of the first paragraph, for a function that is used several times.
@@ -201,7 +218,7 @@ def claim(
             shown=shown,
             unit=unit,
         )
-        return Statement(compute, undecided, kind)
+        return Statement(compute, undecided, kind, exact)
 
     return made
 

@@ -40,7 +40,7 @@ for name, colour in zip(added, cycle(OTHERS)):
     LOOKS[name] = Look(ALGORITHMS[name].label, ALGORITHMS[name].label, colour)
 # Words for names of the code.
 WORDS = {name: look.words for name, look in LOOKS.items()} | {
-    "batch_td": "batch TD", "constant_tuned": "one constant, tuned", "lstd_pseudo_steps": "LSTD, tuned pseudo-steps",
+    "constant_tuned": "one constant, tuned", "lstd_pseudo_steps": "LSTD, tuned pseudo-steps",
     "lspi": "LSPI", "pseudo_counts": "pseudo-counts", "boyan": "Boyan's chain", "loop": "Loop",
 }  # fmt: skip
 # What a test of the paper's sentences measures.
@@ -55,7 +55,7 @@ MEASURED = {
     "pattern_A12": "squared cosine of block A12 and I",
     "pattern_A21": "relative squared norm of block A21",
     "pattern_A22": "relative squared norm of block A22",
-    "signs": "wrong signs on the diagonals",
+    "bootstraps": "ratio of A12 to A11",
     "pattern_P": "largest entry of u",
     "consistent": "trials with the pattern",
     "finite": "trials that did not diverge",

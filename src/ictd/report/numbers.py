@@ -22,7 +22,7 @@ import pandas as pd
 
 from ictd.report.part import PAPER
 from ictd.report.tables import load_table, load_tables
-from ictd.report.verdicts import REFUTED, holding
+from ictd.report.verdicts import HOLDS, REFUTED, holding
 from ictd.storage import load_json, reading
 
 NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
@@ -179,9 +179,9 @@ def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float, ro
     """Compare the numbers, tables and claims of a run with the reference; a sentence for each difference.
 
     Numbers may differ by ``tolerance``, relative to the reference, or by ``rounding``, and those of a claim by a
-    thousandth of its interval, because searches end at different points.  A claim with a positive threshold below
-    ``tolerance`` bounds rounding errors, which differ between processors; of such a claim the verdicts are compared,
-    and not the values.
+    thousandth of its interval, because searches end at different points.  A claim with the threshold 1 and without an
+    interval is on a count, or on a deviation over what rounding may do, which differs between processors.  If it holds
+    in both, the values agree.
     """
     both = found.merge(reference, "outer", on=COLUMNS[:-1], suffixes=("", "_wanted"), indicator=True)
     claims = _claims_of(reference)
@@ -190,8 +190,8 @@ def different(found: pd.DataFrame, reference: pd.DataFrame, tolerance: float, ro
         name = " ".join(filter(None, (kind, item, row, column)))
         allowed = rounding
         if kind == "claim" and item in claims and column in ("value", "low", "high"):
-            low, high, threshold = (claims[item][key] for key in ("low", "high", "threshold"))
-            if not isinstance(threshold, str) and 0 < threshold < tolerance:
+            low, high, threshold, verdict = (claims[item].get(key) for key in ("low", "high", "threshold", "verdict"))
+            if threshold == 1 and low == "" and verdict == HOLDS:
                 continue
             if not isinstance(low, str) and not isinstance(high, str):
                 allowed = max(rounding, 1e-3 * (high - low))

@@ -11,7 +11,7 @@ from ictd.report.claim_tables import claims_overview, claims_rows
 from ictd.report.html import Markup, fold
 from ictd.report.markdown import as_html
 from ictd.report.numbers import ABSENT, fill, quoted, reference_of
-from ictd.report.part import PAPER, shown_in
+from ictd.report.part import PAPER, outputs_in
 from ictd.report.tables import load_tables
 from ictd.storage import load_json, load_text
 
@@ -49,7 +49,7 @@ class Page:
         numbers, tables = quoted(reference_of(self.folder), part)
         # The tables as written to files.
         frames, self.tables = load_tables(sorted(self.folder.glob("tables/*.csv"))), {}
-        for table in shown_in(module, "table"):
+        for table in outputs_in(module, "table"):
             made = html.table(frames[table.name]) if table.name in frames else table.make(self.results)
             caption = f'<p class="caption">{html.text(table.caption)}</p>'
             self.tables[table.name] = f'<div id="{html.anchor("table", table.name)}">{caption}\n{made}</div>'
@@ -57,7 +57,7 @@ class Page:
             tables.setdefault(f"{prefix}{table.name}", re.sub(r"\n\s*\n", "\n", f"{self.tables[table.name]}\n"))
         rows = [{"setting": key, "value": str(value)} for key, value in settings.items() if key != "paper"]
         self.tables.setdefault("settings", html.table(pd.DataFrame(rows)))
-        paths = {figure: self.folder / f"figures/{figure.name}.png" for figure in shown_in(module, "figure")}
+        paths = {figure: self.folder / f"figures/{figure.name}.png" for figure in outputs_in(module, "figure")}
         self.figures = {
             figure.name: html.figure(path, figure.caption) for figure, path in paths.items() if path.exists()
         }

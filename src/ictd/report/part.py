@@ -26,7 +26,7 @@ PAPER = "paper"
 
 
 @dataclass(frozen=True)
-class Shown:
+class Output:
     """A function of a part that makes a figure, a table or numbers.
 
     Parameters
@@ -49,25 +49,25 @@ class Shown:
         return " ".join(paragraphs(self.make))
 
 
-def figure(make: Callable) -> Shown:
+def figure(make: Callable) -> Output:
     """Register a function that returns a Matplotlib figure, or None if a run has nothing to draw.
 
     Its docstring is the caption, whose first paragraph is a title.
     """
-    return Shown("figure", make)
+    return Output("figure", make)
 
 
-def table(make: Callable) -> Shown:
+def table(make: Callable) -> Output:
     """Register a function that returns a small DataFrame, which pages quote, or HTML, which only the part's page shows.
 
     Its docstring is the caption.
     """
-    return Shown("table", make)
+    return Output("table", make)
 
 
-def numbers(make: Callable) -> Shown:
+def numbers(make: Callable) -> Output:
     """Register a function that returns a dict of numbers or short texts, which pages quote by their names."""
-    return Shown("numbers", make)
+    return Output("numbers", make)
 
 
 def imported(name: str) -> ModuleType:
@@ -91,9 +91,9 @@ def statements_in(module: ModuleType) -> list[Statement]:
     return members(module, Statement)
 
 
-def shown_in(module: ModuleType, kind: str) -> list[Shown]:
+def outputs_in(module: ModuleType, kind: str) -> list[Output]:
     """The figures, tables or numbers of a module, and of its ``MODULES``."""
-    return [shown for shown in members(module, Shown) if shown.kind == kind]
+    return [output for output in members(module, Output) if output.kind == kind]
 
 
 def decide(module: ModuleType, results) -> list[Claim]:

@@ -53,8 +53,10 @@ def load_sweep(folders: Sequence[Path | str], table: str) -> pd.DataFrame:
     Raises
     ------
     ValueError
-        If a file is missing or damaged.
+        If there are no folders, or a file is missing or damaged.
     """
+    if not folders:
+        raise ValueError("folders is empty; give the results of at least one run.")
     settings = [flat_settings(load_json(Path(folder, "manifest.json"))["settings"]) for folder in folders]
     keys = dict.fromkeys(key for each in settings for key in each)
     differing = [key for key in keys if any(each.get(key) != settings[0].get(key) for each in settings)]

@@ -8,8 +8,8 @@ import re
 
 from ictd.report.names import MEASURED, PARTS, WORDS
 
-# Kinds of claims: tests of the paper's sentences, our own claims, and checks of what is true by construction.
-KINDS = ("paper", "ours", "check")
+# Kinds of claims: tests of the paper's sentences, and our own claims.
+KINDS = ("paper", "ours")
 # Verdicts, and their CSS classes.
 HOLDS, NOT_SHOWN, REFUTED = "holds", "not shown", "refuted"
 VERDICTS = {HOLDS: "holds", NOT_SHOWN: "not-shown", REFUTED: "refuted"}
@@ -40,7 +40,7 @@ def verdict_by(
 
 
 def by_name(claims: list[dict]) -> dict[str, list[dict]]:
-    """Records of each claim, one a setting, by its name: the paper's claims first, then our own, then checks."""
+    """Records of each claim, one a setting, by its name: the paper's claims first, then our own."""
     groups = {}
     for claim in sorted(claims, key=lambda claim: KINDS.index(claim["kind"])):
         groups.setdefault(claim["id"].split("/")[0], []).append(claim)

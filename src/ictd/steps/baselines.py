@@ -1,7 +1,7 @@
 """Evaluate the baselines (``ictd.baselines.BASELINES``) on the contexts that the Transformers are evaluated on.
 
-Their factors, the step size of theta^TD and numbers of pseudo-steps, are tuned on other tasks, which are not used for
-evaluation.
+Their factors are tuned on other tasks, which are not used for evaluation: the step size of theta^TD for each context
+length, and numbers of pseudo-steps for all lengths together.
 """
 
 from dataclasses import replace
@@ -13,6 +13,7 @@ from ictd.baselines import BASELINES, Given, best_factors, tuned_baselines
 from ictd.context import Context
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, factor_scores, joined
 from ictd.pipeline.grid import parse_name
+from ictd.prompt import ENUMERATED
 from ictd.statistics import log_spaced
 from ictd.storage import save_arrays
 
@@ -32,6 +33,8 @@ def main(
 ) -> None:
     """Write the MSVE of each method, seed, context length and task, and the MSVE of each candidate factor.
 
+    The candidates are scored on enumerated contexts, too, and at each length (``ictd.baselines.best_factors``).
+
     The files of ``outputs`` are named after numbers of states and layers, "states-depth".  Baselines with the same
     number of states are evaluated on the same contexts.
     """
@@ -40,7 +43,7 @@ def main(
     place |= env_options[evaluation_env]
 
     def contexts_of(data: UnseenTasks) -> list[Context]:
-        return [data.context(length) for length in context_lengths]
+        return [data.context(length) for length in [ENUMERATED, *context_lengths]]
 
     # Files by number of states, and by depth.
     files = {}
@@ -57,12 +60,19 @@ def main(
             given = Given(discount, depth, lstd_ridge, scaled_attention, factors={})
             tuning_msve = np.stack(
                 [
-                    factor_scores(BASELINES[name], tuning, tuning_contexts, given, candidates)
+                    [
+                        factor_scores(BASELINES[name], tuning, [context], given, candidates)
+                        for context in tuning_contexts
+                    ]
                     for name in tuned_baselines()
                 ]
             )
-            tuned = replace(given, factors=best_factors(candidates, tuning_msve))
-            errors = baseline_msve(BASELINES, unseen, contexts, tuned)
+            tuned = [replace(given, factors=factors) for factors in best_factors(candidates, tuning_msve)]
+            by_length = [
+                baseline_msve(BASELINES, unseen, [context], one)
+                for context, one in zip(contexts[1:], tuned[1:], strict=True)
+            ]
+            errors = {name: np.concatenate([part[name] for part in by_length]) for name in BASELINES}
             save_arrays(
                 output,
                 seeds=np.arange(seeds),

@@ -68,7 +68,7 @@ def main(
 
 
 def msve_table(evaluations: dict[Cell, dict]) -> list[dict]:
-    """Tabulate the MSVE of each run at each context length, the mean over unseen tasks.
+    """Tabulate the MSVE of each run at each context length, the mean and the median over unseen tasks.
 
     Parameters
     ----------
@@ -94,24 +94,30 @@ def baselines_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
 
 
 def _mean_msve(result: dict, name: str, **names) -> dict:
-    """A row for each seed and context length, with the mean over tasks of the array ``name`` (S, M, k)."""
+    """A row for each seed and context length: mean and median over tasks of the array ``name`` (S, M, k)."""
     axes = {"seed": result["seeds"], "context_length": result["context_lengths"]}
-    return long_table(axes, {"msve": result[name].mean(axis=-1)}, **names)
+    columns = {"msve": result[name].mean(axis=-1), "median": np.median(result[name], axis=-1)}
+    return long_table(axes, columns, **names)
 
 
 def step_sizes_table(baselines: dict[tuple[int, int], dict]) -> list[dict]:
     """Tabulate the MSVE of theta^TD with each step size, the mean over tuning tasks and context lengths.
 
-    The step size with the least MSVE is that of the baseline ``theta_td``.
+    The baseline ``theta_td`` has the best step size of each context length.
 
     Parameters
     ----------
     baselines : dict
-        For each (states, depth) ``step_sizes`` (K,), and ``tuning_msve`` (T, K), of which ``theta_td`` has the first
-        row.
+        For each (states, depth) ``step_sizes`` (K,), and ``tuning_msve`` (T, 1 + lengths, K), of which ``theta_td`` has
+        the first entry, and enumerated contexts have the first row.
     """
     return [
-        long_table({"step_size": result["step_sizes"]}, {"msve": result["tuning_msve"][0]}, states=states, depth=depth)
+        long_table(
+            {"step_size": result["step_sizes"]},
+            {"msve": result["tuning_msve"][0, 1:].mean(axis=0)},
+            states=states,
+            depth=depth,
+        )
         for (states, depth), result in baselines.items()
     ]
 

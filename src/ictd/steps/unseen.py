@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ictd.baselines import BASELINES, Given, best_factors, compared_baselines
+from ictd.baselines import BASELINES, Given, best_factors
 from ictd.engine import compiled_estimates
 from ictd.evaluation import UnseenTasks, baseline_msve, draw_unseen_tasks, joined, layer_measures
 from ictd.pipeline.grid import Cell, parse_name
@@ -37,8 +37,8 @@ def main(
 
     The files of ``weights`` are named after cells.  The files of ``baselines``, which have the factors of the
     baselines, are named "states-depth".  The first two tables have a row for each trial and context length, with the
-    mean over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for enumerated
-    prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
+    mean and the median over ``claim_tasks`` tasks.  The table ``over_tasks`` has a row for each context length (0 for
+    enumerated prompts), without trials that diverged.  The table ``layers`` has the ``layer_measures`` of each trial.
     """
     cells = {}
     for path in weights:
@@ -64,15 +64,17 @@ def main(
             trials = [layer_measures(one[i], part, cell.depth, scaled_attention) for i, part in enumerate(parts)]
             measured = {name: np.array([trial[name] for trial in trials]) for name in trials[0]}
             tables["layers"].append(long_table({"seed": seeds}, measured, **cell._asdict()))
-        settings = [
-            Given(discount, depth, lstd_ridge, scaled_attention, best, run=run_compiled)
-            for (n, depth), best in factors.items()
-            if n == states
-        ]
-        by_length = [errors_at(data, length, models, settings) for length in lengths]
+        by_length = []
+        for i, length in enumerate(lengths):
+            settings = [
+                Given(discount, depth, lstd_ridge, scaled_attention, best[i], run=run_compiled)
+                for (n, depth), best in factors.items()
+                if n == states
+            ]
+            by_length.append(errors_at(data, length, models, settings))
         for name in by_length[0]:
             msve = np.stack([errors[name].reshape(shape) for errors in by_length], axis=1)  # (S, lengths, k)
-            means = {"msve": msve[:, 1:].mean(axis=-1)}
+            means = {"msve": msve[:, 1:].mean(axis=-1), "median": np.median(msve[:, 1:], axis=-1)}
             axes = {"seed": seeds, "context_length": context_lengths}
             if isinstance(name, Cell):
                 tables["unseen_msve"].append(long_table(axes, means, **name._asdict()))
@@ -114,7 +116,7 @@ def errors_at(
     errors = {}
     for cell, weights in models.items():
         errors[cell] = data.error(compiled_estimates(weights, G, cell.depth))
-    for name in compared_baselines():
+    for name in BASELINES:
         for given in settings:
             place = name, given.depth if BASELINES[name].layered else 0
             if place not in errors:

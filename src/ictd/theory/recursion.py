@@ -113,7 +113,7 @@ def krylov(row: np.ndarray, matrix: np.ndarray, length: int) -> np.ndarray:
     -------
     rows : (N, K, n) array, in memory with the axis K last
     """
-    columns = np.empty((*row.shape, length), row.dtype)
+    columns = np.empty((*row.shape, length))
     columns[..., 0] = row
     known = 1
     power = np.ascontiguousarray(matrix.mT)  # (M^known)'
@@ -154,19 +154,14 @@ def evolve(weights: Weights, tasks: Tasks, discount: float, depth: int) -> Embed
     if weights.dimension != states:
         raise ValueError(f"the weights are for {weights.dimension} states, and the tasks have {states}.")
     X = enumerated_columns(tasks.transition, tasks.reward, discount)[:, :-1]
-    return Embeddings(*unrolled(weights.u, weights.A, X, tasks, discount, depth))
-
-
-def unrolled(u: np.ndarray, A: np.ndarray, X: np.ndarray, tasks: Tasks, discount: float, depth: int) -> tuple:
-    """The fields of ``Embeddings``, for arrays of floats or of other numbers."""
-    XA = X.mT @ A
-    f = np.eye(tasks.states, dtype=X.dtype) + XA @ X
-    g = XA[:, :, : tasks.states]
-    uX = (u @ X)[:, None]
+    XA = X.mT @ weights.A
+    f = np.eye(states) + XA @ X
+    g = XA[:, :, :states]
+    uX = (weights.u @ X)[:, None]
     k = krylov(uX[:, 0] + tasks.reward, f, depth + 1)
     y = np.zeros_like(k)
     y[:, 1:] = times(np.cumsum(k.mT[..., :-1], axis=2).mT, g)
-    return tasks, discount, X, f, g, k, k - uX, y
+    return Embeddings(tasks, discount, X, f, g, k, k - uX, y)
 
 
 @dataclass(frozen=True)
@@ -197,10 +192,6 @@ class Gradients:
     U: np.ndarray
     V: np.ndarray
 
-    def query_A(self) -> np.ndarray:
-        """grad_A y_l^q for all query states q, (N, n, 2n, 2n)."""
-        return times_X(self.X, self.query_right()).swapaxes(1, 2)
-
     def context_right(self) -> np.ndarray:
         """R^(i) X', (N, n, n, 2n) with i on the third axis."""
         return times_X_transposed(self.X, self.R.swapaxes(1, 2))
@@ -223,13 +214,6 @@ def times_X_transposed(X: np.ndarray, M: np.ndarray) -> np.ndarray:
     tasks, _, states = X.shape
     right = M.reshape(tasks, -1, states) @ X[:, states:].mT
     return np.concatenate([M, right.reshape(M.shape)], axis=-1)
-
-
-def times_X(X: np.ndarray, M: np.ndarray) -> np.ndarray:
-    """Compute X M for X (N, 2n, n) and M (N, n, k, m) as (N, 2n, k, m).  The upper half of X is the identity."""
-    tasks, _, states = X.shape
-    lower = X[:, states:] @ M.reshape(tasks, states, -1)
-    return np.concatenate([M, lower.reshape(M.shape)], axis=1)
 
 
 def gradients(Z: Embeddings) -> Iterator[Gradients]:

@@ -34,29 +34,12 @@ EVERY_LAYER_TO = 30
 AT_ONCE = 10
 
 
-@dataclass(frozen=True)
-class NormEstimate:
-    """Estimates of norms of expected updates.
-
-    Parameters
-    ----------
-    norm : (...) array
-    standard_error : (...) array, to first order
-    noise : (...) array
-        The mean of the norm if the true update were zero.
-    """
-
-    norm: np.ndarray
-    standard_error: np.ndarray
-    noise: np.ndarray
-
-
 def norm_of_mean(updates: np.ndarray) -> np.ndarray:
     """Norm (...) of the mean of the updates (G, ..., k) of G groups of tasks, along the last axis."""
     return np.abs(updates.mean(axis=0)).sum(axis=-1)
 
 
-def estimate_norm(updates: np.ndarray) -> NormEstimate:
+def estimate_norm(updates: np.ndarray) -> dict[str, np.ndarray]:
     """Estimate the norm of the expected update.
 
     Parameters
@@ -65,7 +48,7 @@ def estimate_norm(updates: np.ndarray) -> NormEstimate:
 
     Returns
     -------
-    NormEstimate of (...) arrays
+    dict of (...) arrays, "norm" and "standard_error", which is to first order
 
     Raises
     ------
@@ -77,13 +60,7 @@ def estimate_norm(updates: np.ndarray) -> NormEstimate:
         raise ValueError("there is one group of tasks; a standard error needs at least two.")
     # The norm is sum_i sign(mean_i) mean_i, and near the mean the signs are constant.
     linearised = np.vecdot(updates, np.sign(updates.mean(axis=0)))
-    errors = updates.std(axis=0, ddof=1) / np.sqrt(groups)
-    return NormEstimate(
-        norm=norm_of_mean(updates),
-        standard_error=linearised.std(axis=0, ddof=1) / np.sqrt(groups),
-        # The mean absolute value of a normal variable is sqrt(2 / pi) standard deviations.
-        noise=np.sqrt(2 / np.pi) * errors.sum(axis=-1),
-    )
+    return {"norm": norm_of_mean(updates), "standard_error": linearised.std(axis=0, ddof=1) / np.sqrt(groups)}
 
 
 def layer_updates(
@@ -189,7 +166,7 @@ def _mean_of_products(X: np.ndarray, middle: np.ndarray, groups: int) -> np.ndar
 def _adjoint(Z: Embeddings, errors: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """State weights e (N, n) and lam_0, ..., lam_L (N, L+1, n) of ``layer_updates``."""
     e = Z.tasks.stationary * errors
-    lam = np.zeros((*e.shape, depth + 1), e.dtype).mT
+    lam = np.zeros((*e.shape, depth + 1)).mT
     # lam_{L-l}' is the sum of (eg)' (f')^j over j < l.
     terms = krylov(np.matvec(Z.g, e), Z.f.mT, depth)
     np.cumsum(terms.mT, axis=2, out=lam.mT[..., depth - 1 :: -1])

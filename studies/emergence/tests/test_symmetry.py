@@ -69,16 +69,20 @@ def test_the_share_of_the_mean_does_not_count_noise():
     assert few_numbers.share(mean + noise, eight, GAMMA).mean() < found.low
 
 
-@pytest.mark.parametrize(("algo", "engine"), [("td", "compiled"), ("mc", "torch")])
-def test_updates_commute_with_permutations_and_signs(algo, engine):
-    assert max(identities.deviations(algo, "boyan", STATES, engine).values()) < 1e-12
+@pytest.mark.parametrize("engine", ["compiled", "torch"])
+def test_deviations_from_identities_are_rounding_and_those_of_controls_are_not(engine, monkeypatch):
+    def over_rounding(formula):
+        # Terms of a gradient nearly cancel in this setting, and rounding is 80 times as large as in others.
+        found = pd.DataFrame([identities.deviations("td", "dense_rows", 10, engine)]).assign(states=10, engine=engine)
+        tables = {"equivariance": found, "drift": drift.assign(formula=formula)}
+        return {claim.setting: claim.value for claim in symmetry_results.identities.decide(tables)}
 
-
-def test_expected_updates_have_the_drift_of_the_formulas():
-    found = pd.DataFrame(identities.drifts("boyan", STATES, DEPTH, GAMMA, 0.4, tasks=3))
-    np.testing.assert_allclose(found.mc, found.formula, rtol=1e-10)
-    np.testing.assert_allclose(found.td, (1 - GAMMA) * found.formula, rtol=1e-10)
-    assert (found.formula[found.direction != "outside"] > 0).all()
+    drift = pd.DataFrame(identities.drifts("boyan", STATES, DEPTH, GAMMA, 0.4, tasks=3))
+    assert (drift.formula[drift.direction != "outside"] > 0).all()
+    assert max(over_rounding(drift.formula).values()) < 0.1
+    monkeypatch.setattr(identities, "moved", lambda *weights: weights)
+    wrong = over_rounding(1.000001 * drift.formula)
+    assert min(wrong[name] for name in (f"permuted-{engine}", "drift-mc", "drift-td")) > 1e5
 
 
 def test_constants_grow_by_their_factor_from_layer_to_layer():

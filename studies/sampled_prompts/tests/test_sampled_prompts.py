@@ -12,11 +12,10 @@ import ictd
 from ictd.algorithms import ALGORITHMS
 from ictd.engine import Engine
 from ictd.evaluation import draw_unseen_tasks, joined
-from ictd.mrp import value_function
 from ictd.pipeline.config import load_config
 from ictd.pipeline.provenance import PROJECT
 from studies.sampled_prompts import evaluate, pretrain
-from studies.sampled_prompts.baselines import baseline_estimates, methods
+from studies.sampled_prompts.baselines import RIDGES, baseline_estimates, methods
 from studies.sampled_prompts.grid import check, lengths_of
 from studies.sampled_prompts.softmax import Columns, SoftmaxEngine
 
@@ -150,16 +149,95 @@ def test_weights_are_evaluated_on_whole_prompts(folder):
     assert len(table.loc["softmax"]) == 2 * SEEDS * 3
 
 
+def answer(weights, depth, path, reward, shown="step"):
+    """Estimates (n,) of one Transformer, by a whole prompt; grouped columns are divided by n, or by their number."""
+    columns, share = ictd.sampled_columns(path, reward, GAMMA), 1
+    if shown not in ("step", "ones"):
+        columns = naive.grouped_columns(path, reward[path[:-1]], STATES, GAMMA, pseudo_steps=shown == "pseudo")
+        share = 1 if shown == "grouped_length" else columns.shape[1] / STATES
+    model = ictd.LinearTransformer(ictd.Weights(weights.u, share * weights.A), depth)
+    return model(ictd.joint_prompt(columns), queries=STATES).detach().numpy()
+
+
 def error(weights, depth, data, i, length, shown):
     """MSVE of one Transformer on the context of one task."""
-    path, reward = data.paths[i, : length + 1], data.tasks.reward[i]
-    columns, share = ictd.sampled_columns(path, reward, GAMMA), 1
-    if shown != "step":
-        columns = naive.grouped_columns(path, reward[path[:-1]], STATES, GAMMA, pseudo_steps=shown == "pseudo")
-        share = columns.shape[1] / STATES
-    model = ictd.LinearTransformer(ictd.Weights(weights.u, share * weights.A), depth)
-    values = model(ictd.joint_prompt(columns), queries=STATES).detach().numpy()
+    values = answer(weights, depth, data.paths[i, : length + 1], data.tasks.reward[i], shown)
     return (data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum()
+
+
+def read(weights, path, reward, shown):
+    """Estimates (n,) of four layers, in one of the ways to read a context without a tuned factor."""
+    if shown in ("ones", "per_state", "mean_state"):
+        share = (1 - GAMMA) * answer(weights, 4, path, np.ones(STATES))
+        divisor = share.mean() if shown == "mean_state" else share
+        return share if shown == "ones" else answer(weights, 4, path, reward) / divisor
+    if shown == "centred":
+        mean = reward[path[:-1]].mean()
+        values = answer(weights, 4, path, reward - mean)
+        return mean / (1 - GAMMA) + values - values[path[:-1]].mean()
+    return answer(weights, 4, path, reward, shown)
+
+
+def summary(data, values):
+    """What the table of errors has of the estimates (k, n) of one trial."""
+    msves, levels, correlations = [], [], []
+    for mu, true, own in zip(data.tasks.stationary, data.value, values, strict=True):
+        msves.append((mu * (own - true) ** 2).sum())
+        levels.append(((mu * own).sum() - (mu * true).sum()) ** 2)
+        covariance = np.cov(own, true, aweights=mu)
+        correlations.append(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
+    deviations = np.median(np.subtract(msves, levels))
+    return [np.mean(msves), np.median(msves), np.mean(levels), deviations, np.median(correlations), np.median(values)]
+
+
+UNTUNED = ["step", "grouped", "pseudo", "ones", "per_state", "mean_state", "centred"]
+WITH_FACTOR = ["step", "grouped", "centred"]
+
+
+@pytest.mark.parametrize("method", ["td", "theta_td"])
+def test_the_paper_s_weights_are_read_in_several_ways(folder, method):
+    """Factors are tuned on other tasks, and the attention of the paper's weights is not divided here."""
+    table = pd.read_csv(folder / "boyan-3/errors.csv")
+    table = table[(table["setting"] == "paper") & (table["method"] == method)]
+    rows = table.set_index(["shown", "context_length", "seed"]).sort_index()
+    assert {*table["shown"]} == {*UNTUNED, "grouped_length", *(f"{way}_tuned" for way in WITH_FACTOR)}
+    parts, tuning = unseen()
+    # Each trial has six of the eleven tuning tasks, or five.
+    trials = [naive.several_weights(STATES, SEEDS)[seed] for seed in range(SEEDS)]
+    theta = ictd.theta_td(STATES)
+
+    def values(data, i, length, way, seed, factor):
+        weights = trials[seed] if method == "td" else theta
+        divisor = STATES if way in ("grouped", "pseudo") else length
+        whole = ictd.Weights(weights.u, factor * divisor * weights.A)
+        return read(whole, data.paths[i, : length + 1], data.tasks.reward[i], way)
+
+    def score(length, way, factor):
+        own = np.stack([values(tuning, i, length, way, i // 6, factor) for i in range(len(tuning.value))])
+        return tuning.error(own).mean()
+
+    for shown, length in itertools.product([*UNTUNED, *(f"{way}_tuned" for way in WITH_FACTOR)], LENGTHS):
+        way, found = shown.removesuffix("_tuned"), rows.loc[shown, length]
+        (factor,) = {*found["chosen"]}
+        if way != shown:
+            scores = [score(length, way, candidate) for candidate in evaluate.FACTORS]
+            assert factor == pytest.approx(evaluate.FACTORS[np.argmin(scores)])
+        for seed, data in enumerate(parts):
+            with np.errstate(all="ignore"):  # theta^TD answers unvisited states with zero.
+                own = np.stack([values(data, i, length, way, seed, factor) for i in range(TEST)])
+                expected = summary(data, own)
+            if np.isfinite(own).all():
+                measured = found.loc[seed, evaluate.MEASURES].astype(float)
+                np.testing.assert_allclose(measured, expected, rtol=1e-6, err_msg=shown)
+
+
+def test_grouped_columns_are_divided_by_their_number():
+    """As the columns of the paper's prompts."""
+    weights, (data, _) = naive.several_weights(STATES, SEEDS)[0], unseen()[0]
+    found = evaluate.Readings.of(data, 2, True).estimates("grouped_length", weights[None], 4)
+    expected = [answer(weights, 4, data.paths[i, :3], data.tasks.reward[i], "grouped_length") for i in range(TEST)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert (data.context(2).visits > 0).sum(axis=-1).min() < STATES
 
 
 def test_baselines_by_their_definitions():
@@ -181,7 +259,8 @@ def test_baselines_by_their_definitions():
             for name, steps in pseudo_steps.items()
         }
         expected["constant_tuned"] = 1.5 * rewards.mean() / (1 - GAMMA)
-        expected["mean_chain"] = value_function(p, visited * reward, GAMMA)
+        remaining = naive.lstd(path, rewards - rewards.mean(), STATES, GAMMA, RIDGES[-1])
+        expected["lstd_centred"] = rewards.mean() / (1 - GAMMA) + remaining
         for name, values in expected.items():
             np.testing.assert_allclose(found[name][i], values, rtol=1e-9, atol=1e-12, err_msg=name)
 

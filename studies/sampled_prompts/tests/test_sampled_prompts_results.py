@@ -8,6 +8,7 @@ from drawn import numbered, where
 from ictd.pipeline.grid import Cell
 from ictd.statistics import bootstrap
 from studies.sampled_prompts import results as study
+from studies.sampled_prompts.evaluate import MEASURES
 
 LENGTHS, SEEDS = [5, 20, 100], 4
 MAIN = {"env": "boyan", "states": 5, "depth": 30, "attention": "linear", "tasks": 10}
@@ -28,7 +29,8 @@ def made_up():
     """Random errors of all methods, and random fits."""
     rng = np.random.default_rng(0)
     names = [("baseline", method, "none", "any", env) for env in ("boyan", "loop") for method in study.BASELINES]
-    names += [("paper", cell.algo, "enumerated", shown, cell.env) for cell in CELLS for shown in study.SHOWN]
+    of_cells = [(cell.algo, cell.env) for cell in CELLS] + [("theta_td", "any")]
+    names += [("paper", algo, "enumerated", shown, env) for algo, env in of_cells for shown in [*study.SHOWN, "ones"]]
     names += [
         (name, algo, prompts, shown, setting["env"])
         for name, setting in SETTINGS.items() for algo in ("td", "mc")
@@ -36,7 +38,8 @@ def made_up():
     ]  # fmt: skip
     rows = [(*name, length, seed) for name in names for length in [0, *LENGTHS] for seed in range(SEEDS)]
     errors = pd.DataFrame(rows, columns=[*KEYS, "context_length", "seed"]).sample(frac=1, random_state=0)
-    errors[["mean", "median", "chosen"]] = rng.uniform(0.5, 2, (len(errors), 3))
+    measures = [*MEASURES, "chosen"]
+    errors[measures] = rng.uniform(0.5, 2, (len(errors), len(measures)))
     axes = {"setting": SETTINGS, "method": ["td", "mc"], "prompts": study.PROMPTS, "form": study.FORMS}
     axes |= {"context_length": LENGTHS, "seed": range(SEEDS)}
     return {
@@ -73,7 +76,9 @@ STEP, GROUPED = study.SHOWN["step"], study.SHOWN["grouped"]
         ("training_pays", ("main", "mc", "20 steps"), 20, "main mc step step", "main mc enumerated grouped"),
         ("beats_constant", ("main", "mc", "20 steps"), 20, "main mc step step", "constant_tuned"),
         ("beats_lstd", ("main", "td", "5 steps"), 5, "main td step step", "lstd"),
-        ("beats_uniform", ("loop", "td", "5 steps"), 5, "loop td step step loop", "baseline ce_uniform none any loop"),
+        ("below_lstd", ("td", study.SHOWN["centred_tuned"], "5 steps"), 5, "paper td enumerated centred_tuned", "lstd"),
+        ("below_theta_td", ("mc", study.SHOWN["step_tuned"], "20 steps"), 20, "paper mc enumerated step_tuned",
+         "paper theta_td enumerated step_tuned any"),
         ("beats_prior", ("main", "td", "100 steps"), 100, "main td step step", "lstd_prior"),
         ("mc_beats_td", "5 steps", 5, "more_tasks mc step step", "more_tasks td step step"),
         ("softmax", ("td", "enumerated prompts"), 0, "softmax td enumerated step", "main td enumerated step"),
@@ -101,3 +106,21 @@ def test_claims_on_more_tasks_and_on_the_fitted_prior(made_up):
     for (name, setting), samples in expected.items():
         found = dict(getattr(study, name).compute(made_up))[setting]
         np.testing.assert_allclose(found.samples, samples, err_msg=name)
+
+
+def test_the_table_of_gains_has_means_medians_and_the_share_of_the_level(made_up):
+    row = where(study.gain.make(made_up), cell="mc-boyan-5-30", steps=20).iloc[0]
+
+    def of(shown, column):
+        names = {"setting": "paper", "method": "mc", "env": "boyan", "shown": shown, "context_length": 20}
+        return where(made_up["errors"], **names)[column].mean()
+
+    assert (
+        row["paper: over the answer to reward 1"] == f"{of('per_state', 'mean'):.3g} ({of('per_state', 'median'):.3g})"
+    )
+    assert row["theta^TD: tuned factor"] == "{:.3g} ({:.3g})".format(
+        *where(made_up["errors"], method="theta_td", shown="step_tuned", context_length=20)[["mean", "median"]].mean()
+    )
+    measured = row[["answer to reward 1", "share of the level in the MSVE", "correlation"]].astype(float)
+    level = of("step", "level") / of("step", "mean")
+    np.testing.assert_allclose(measured, [of("ones", "typical"), level, of("step", "correlation")])

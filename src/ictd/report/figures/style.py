@@ -64,23 +64,7 @@ plt.rcParams.update(
 
 def env_name(env: str) -> str:
     """Name of an environment in titles, in lines of 20 letters."""
-    return textwrap.fill(_in_words(env), 20)
-
-
-def _in_words(env: str) -> str:
-    return WORDS.get(env, env.replace("_", " ").capitalize())
-
-
-def difference(cell: Cell, main: Cell) -> str:
-    """What a setting has that the main setting has not, for the label of a line."""
-    env = textwrap.shorten(_in_words(cell.env), 14, placeholder=" …")
-    names = {"env": env, "states": f"$n = {cell.states}$", "depth": f"$L = {cell.depth}$"}
-    return ", ".join(text for key, text in names.items() if getattr(cell, key) != getattr(main, key)) or "main"
-
-
-def line_width(cell: Cell, main: Cell) -> float:
-    """Width of the line of a setting, in points; the line of the main setting is thick."""
-    return 2.2 if cell.setting == main.setting else 0.8
+    return textwrap.fill(WORDS.get(env, env.replace("_", " ").capitalize()), 20)
 
 
 def save(figure: Figure, path: Path) -> None:

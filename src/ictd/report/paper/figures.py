@@ -1,11 +1,9 @@
 """The figures of the paper's part; the docstring of each is its title and its caption."""
 
-from ictd.pipeline.grid import Cell, cells
+from ictd.pipeline.grid import cells
 from ictd.report.figures import theory
 from ictd.report.figures.environment_diagrams import environment_diagram
-from ictd.report.figures.learning_curves import learning_curves
 from ictd.report.figures.msve_curves import msve_curves
-from ictd.report.figures.pretrained import pretrained as draw_pretrained
 from ictd.report.figures.style import env_name, panels_of
 from ictd.report.figures.weight_maps import weight_maps
 from ictd.report.part import figure
@@ -42,11 +40,6 @@ def update_of(results, algo):
     """The expected update at theta^TD in the main setting."""
     env, states, _ = results.main
     return theory.expected_update(results.theory["neu"], results.theory["statements"], algo, env, states)
-
-
-def main_cell(results):
-    """The main setting as a cell without an algorithm."""
-    return Cell("", *results.main)
 
 
 @figure
@@ -163,7 +156,7 @@ def theorem_1(results):
     Error of in-context TD with L layers on enumerated prompts, divided by its bound: both hold
     if no curve is above the dotted line. The error is the largest one over query states, and both are averaged over
     tasks. Curves end at the depth where the bound falls below 1e-12 of the largest value, because rounding errors count
-    from there on; the table of statements has the check at larger depths, in decimal arithmetic.
+    from there on.
     """
     return theory.theorem_1(results.theory["statements"], results.discount)
 
@@ -223,21 +216,6 @@ def family(results):
 
 
 @figure
-def pretrained(results):
-    """Beyond the theory, pretrained weights.
-
-    Growth of the norm of the expected update, J for multi-task TD and J' for multi-task MC, from its
-    value at the pretrained weights with as many layers as in training. Means over trials of the logarithm with base 10.
-    Top: along the straight line from the pretrained weights to in-context TD with the same step size. Bottom: at the
-    pretrained weights, with the layer repeated more or less often than in training (circles). Labels say what differs
-    from the main setting, the thick line.
-    """
-    if results.theory["pretrained"].empty:
-        return None
-    return draw_pretrained(results.theory["pretrained"], results.theory["repeated"], main_cell(results))
-
-
-@figure
 def elsewhere(results):
     """Other environments of evaluation (not in the paper).
 
@@ -246,15 +224,3 @@ def elsewhere(results):
     main = cells(results.settings, "main")
     panels = {f"on {env_name(place)}": (main, tables) for place, tables in results.elsewhere.items()}
     return msve_curves(panels, results.metrics["weights"]) if panels else None
-
-
-@figure
-def learning(results):
-    """Learning curves (not in the paper).
-
-    Medians over trials. Top: MSVE on enumerated prompts of new tasks, mean over the
-    tasks since the previous snapshot, each just before its update. Bottom: squared cosine (zero if the cosine is
-    negative) between the identifiable A, without directions that change no output, and in-context TD; the pattern
-    emerges above one half. Labels say what differs from the main setting, the thick line.
-    """
-    return learning_curves(results.metrics["learning"], results.metrics["weights"], main_cell(results))

@@ -89,9 +89,8 @@ def theory(results):
 
     An inequality holds in a setting if its left side exceeds its right side by at most an allowance for rounding, for
     every task, layer and query state. The table also shows the smallest ratio of the right side to the left side, among
-    tasks whose left side is at least a thousand times this allowance. From about 250 layers on (with a discount of
-    0.9), the allowance exceeds the bounds of Lemmas 1 and 4; there both lemmas are checked in decimal arithmetic, on
-    two tasks of each setting. Limits are tested only if the discount to the power of the largest depth is below 1e-6.
+    tasks whose left side is at least a thousand times this allowance. Limits are tested only if the discount to the
+    power of the largest depth is below 1e-6.
     """
     statements = results.theory["statements"]
     tightest = statements[statements["layer"] > 0].groupby("statement")["tightest"].min()

@@ -17,7 +17,7 @@ from ictd.checks import first_line
 from ictd.report import html
 from ictd.report.claim import as_records
 from ictd.report.figures import style
-from ictd.report.part import Shown, decide, imported, shown_in
+from ictd.report.part import Output, decide, imported, outputs_in
 from ictd.storage import save_json, save_table, save_text
 
 # Seconds that a busy machine may take to answer.
@@ -66,15 +66,15 @@ def save_results(module: ModuleType, folder: Path, settings: dict, texts: list[P
     others = module.files(results) if hasattr(module, "files") else {}
     for name, content in others.items():
         save_json(folder / name, content)
-    found = {name: value for one in shown_in(module, "numbers") for name, value in one.make(results).items()}
+    found = {name: value for one in outputs_in(module, "numbers") for name, value in one.make(results).items()}
     save_table(folder / "numbers.csv", {"name": [*found], "value": [*found.values()]})
     for name in ("tables", "figures"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    for table in shown_in(module, "table"):
+    for table in outputs_in(module, "table"):
         made = table.make(results)
         if isinstance(made, pd.DataFrame):
             save_table(folder / f"tables/{table.name}.csv", made)
-    drawn = shown_in(module, "figure")
+    drawn = outputs_in(module, "figure")
     # Two processes, because by now the other jobs of the part have ended.
     other = get_context("fork").Process(target=draw, args=(results, drawn[::2], folder))
     other.start()
@@ -87,7 +87,7 @@ def save_results(module: ModuleType, folder: Path, settings: dict, texts: list[P
     save_text(folder / "captions.rst", template)
 
 
-def draw(results, drawn: list[Shown], folder: Path) -> None:
+def draw(results, drawn: list[Output], folder: Path) -> None:
     """Write figures as PNG and SVG."""
     for figure in drawn:
         made = figure.make(results)

@@ -20,7 +20,7 @@ from ictd.theory.inequalities import (
     theorem_2,
 )
 from ictd.theory.recursion import Embeddings, evolve, theory_tasks
-from ictd.theory.updates import GROUPS, GradientSweep, NormEstimate, estimate_norm, layer_updates, sweep_gradients
+from ictd.theory.updates import GROUPS, GradientSweep, estimate_norm, layer_updates, sweep_gradients
 from ictd.transformer import theta_td
 
 # Number of log-spaced depths for which the update in Theta is computed.
@@ -86,9 +86,11 @@ def neu_tables(Z: Embeddings, sweeps: list[GradientSweep], setting: dict) -> lis
         for depth in depths:
             updates = layer_updates(Z, errors[:, depth], depth)
             separate.append(estimate_norm(updates.reshape(GROUPS, -1)))
-        separate = NormEstimate(**stacked(separate, len(separate)))
-        by_space = {"looped": (np.arange(Z.depth + 1), looped), "separate": (depths, separate)}
+        by_space = {
+            "looped": (np.arange(Z.depth + 1), looped),
+            "separate": (depths, stacked(separate, len(separate))),
+        }
         for space, (layers, estimate) in by_space.items():
-            columns = vars(estimate) | {"bound": bound[layers], "sharper": sharper[layers]}
+            columns = estimate | {"bound": bound[layers], "sharper": sharper[layers]}
             tables.append(long_table({"layer": layers}, columns, algo=algo, space=space, **setting))
     return tables

@@ -8,7 +8,7 @@ from ictd.mrp import Tasks
 from ictd.pipeline.grid import Cell, log_spaced_integers
 from ictd.storage import load_arrays, long_table, save_table
 from ictd.theory.recursion import evolve, theory_tasks
-from ictd.theory.updates import GROUPS, estimate_norm, layer_updates, looped_updates, norm_of_mean
+from ictd.theory.updates import GROUPS, layer_updates, looped_updates, norm_of_mean
 from ictd.transformer import Weights, theta_td
 from ictd.weight_measures import pattern_measures
 
@@ -88,20 +88,17 @@ def norm_tables(
                 A_here = (1 - position) * A_seed + position * coefficient * pattern
                 Z = evolve(Weights(u_here, scale * A_here), sampled, discount, depth)
                 updates = layer_updates(Z, Z.expected_errors(algo)[:, -1], depth, scale)
-                columns = {}
-                for space, of_groups in by_space(updates).items():
-                    columns |= {f"{space}_{name}": [value] for name, value in vars(estimate_norm(of_groups)).items()}
-                columns["theta_td"] = [at_theta_td]
+                columns = norms_of(updates) | {"theta_td": [at_theta_td]}
                 line_tables.append(long_table({"position": [position]}, columns, **names, seed=seed))
             Z = evolve(Weights(u_seed, scale * A_seed), few, discount, depths[-1])
             errors = Z.expected_errors(algo)
             for layers in depths.tolist():
                 updates = layer_updates(Z, errors[:, layers], layers, scale, groups=1)
-                norms = {f"{space}_norm": [norm_of_mean(update)] for space, update in by_space(updates).items()}
-                repeated_tables.append(long_table({"layer": [layers]}, norms, **names, seed=seed))
+                repeated_tables.append(long_table({"layer": [layers]}, norms_of(updates), **names, seed=seed))
     return line_tables, repeated_tables
 
 
-def by_space(updates: np.ndarray) -> dict[str, np.ndarray]:
-    """Updates in Theta^looped ("looped") and in Theta ("separate"), (groups, ...), of those of ``layer_updates``."""
-    return {"looped": updates.sum(axis=1), "separate": updates.reshape(len(updates), -1)}
+def norms_of(updates: np.ndarray) -> dict[str, list]:
+    """Norms in Theta^looped and in Theta of the mean over groups of updates of ``layer_updates``."""
+    spaces = {"looped": updates.sum(axis=1), "separate": updates.reshape(len(updates), -1)}
+    return {f"{space}_norm": [norm_of_mean(of_space)] for space, of_space in spaces.items()}
