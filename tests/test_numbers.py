@@ -64,7 +64,7 @@ def test_a_reference_has_what_pages_quote(folder, tmp_path):
     save_table(tmp_path / "reference/pages/part.csv", rows)
     found, tables = load_references(tmp_path / "reference")
     of_claim = {"more/a": 0.5, "more/a/low": "", "more/a/high": 1, "more/lowest": 0.5, "more/highest": 0.5}
-    of_claim |= {"more/settings": 1, "more/holds": 1}
+    of_claim |= {"more/settings": 1, "more/holds": 1, "more/refuted": 0}
     assert found == {"part.share": 1 / 3, "part.word": "so"} | {f"part.{name}": of_claim[name] for name in of_claim}
     assert tables["part.rows"].values.tolist() == [[3, 0.1], [5, ""]]
     assert different(rows, rows, 0, 0) == []

@@ -5,7 +5,8 @@ number, with the study's name and a dot before it if it is a study's, and FORMAT
 
 The functions with the decorator ``numbers`` make numbers, and each claim does: ``CLAIM/SETTING`` is its value,
 ``CLAIM/SETTING/low`` and ``CLAIM/SETTING/high`` are the ends of its interval, ``CLAIM/lowest`` and ``CLAIM/highest``
-are over settings, and ``CLAIM/settings`` and ``CLAIM/holds`` are the numbers of settings and of those where it holds.
+are over settings, and ``CLAIM/settings``, ``CLAIM/holds`` and ``CLAIM/refuted`` are the numbers of settings, and of
+those where it holds and where it is refuted.
 
 A table stands between the lines ``<!--=table NAME-->`` and ``<!---->``.
 
@@ -21,7 +22,7 @@ import pandas as pd
 
 from ictd.report.part import PAPER
 from ictd.report.tables import load_table, load_tables
-from ictd.report.verdicts import HOLDS, holding
+from ictd.report.verdicts import HOLDS, REFUTED, holding
 from ictd.storage import load_json, reading
 
 NUMBER = re.compile(r"<!--=([\w./-]+)(?::([^>\n]*))?-->([^\n]*?)<!---->")
@@ -134,6 +135,7 @@ def _of_claims(rows: pd.DataFrame) -> dict[str, float | str]:
         values = [claim["value"] for claim in group if not isinstance(claim["value"], str)]
         numbers |= {f"{name}/lowest": min(values), f"{name}/highest": max(values)} if values else {}
         numbers |= {f"{name}/settings": len(group), f"{name}/holds": holding(group)}
+        numbers[f"{name}/refuted"] = sum(claim["verdict"] == REFUTED for claim in group)
     return numbers
 
 

@@ -14,8 +14,10 @@ from pathlib import Path
 import pandas as pd
 import typst
 
+from ictd.pipeline.grid import Cell
 from ictd.pipeline.records import checked_records
 from ictd.report.markdown import as_typst
+from ictd.report.names import WORDS
 from ictd.report.numbers import ABSENT, as_markdown, quoted, reference_of
 from ictd.report.part import PAPER
 from ictd.storage import load_text, replacing
@@ -23,6 +25,8 @@ from ictd.storage import load_text, replacing
 NUMBER = re.compile(r'\bn\("([^":]+):([^"]+)"\)')
 TABLE = re.compile(r'\brows\("([^"]+)"')
 SECTION = re.compile(r'\bsection\("([^"]+)", "([^"]+)"\)')
+# Words for parts of the names of columns.
+HEADS = {"algo": "algorithm", "env": "environment", "depth": "layers", "alpha": "α", "beta": "β"}
 
 
 def main(
@@ -67,7 +71,7 @@ def main(
 
     def table(name: str) -> str:
         frame = found(tables, name)
-        return ABSENT if frame is None else as_typst(as_markdown(frame))
+        return ABSENT if frame is None else as_typst(as_markdown(_readable(frame)))
 
     made = {
         "numbers": {f"{name}:{form}": number(name, form) for name, form in NUMBER.findall(text)},
@@ -101,6 +105,20 @@ def _numbers_and_tables(results: Path, studies: list[str]) -> tuple[dict, dict]:
         numbers |= values
         tables |= frames
     return numbers, tables
+
+
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with a column for each part of a cell's name, and with words for names of the code."""
+    if "cell" in frame:
+        frame = pd.DataFrame(map(Cell.parse, frame["cell"])).join(frame.drop(columns="cell"))
+    for column in frame.columns.intersection(["algo", "env"]):
+        frame = frame.assign(**{column: [_words(name, WORDS) for name in frame[column]]})
+    return frame.rename(columns=lambda name: _words(name, HEADS))
+
+
+def _words(name: str, words: dict[str, str]) -> str:
+    """A name of the code in words."""
+    return " ".join(words.get(part, part) for part in name.replace("_", " ").split())
 
 
 def _minutes(benchmarks: Path, studies: list[str]) -> dict[str, float]:
