@@ -9,6 +9,8 @@ answer rewards of one with (s - t) (1 + lambda + ... + lambda^(L-1)).  The *law 
 value, 1 / (1 - gamma).  docs/theory.md (section "Constants pin one number") has the derivation.
 """
 
+from functools import cache
+
 import numpy as np
 
 from ictd.context import Context
@@ -43,17 +45,22 @@ def powers(factor: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     return (factor**layers).sum(axis=-1), slopes.sum(axis=-1)
 
 
-def outside_by_law(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
-    """The t (...) with which L > 1 layers are exact for constants.
+@cache
+def law(discount: float, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Ascending s, and the factors lambda (...) with which L > 1 layers are exact for constants.
 
     From the law follow s = (2 gamma / (1 - gamma) + lambda^L) / (2 gamma sum_{l<L} lambda^l) and t = (lambda - 1 + s (1
-    - gamma)) / (1 + gamma).  Of two solutions this is the one with the smaller lambda; it is NaN if there is none.
+    - gamma)) / (1 + gamma).  Of two solutions with one s this is the one with the smaller lambda.
     """
     total, _ = powers(FACTORS, depth)
     by_factor = (2 * discount / (1 - discount) + FACTORS**depth) / (2 * discount * total)
-    last = np.argmin(by_factor)
-    falling = slice(last, None, -1)
-    factor = np.interp(s, by_factor[falling], FACTORS[falling], left=np.nan, right=np.nan)
+    falling = slice(np.argmin(by_factor), None, -1)
+    return by_factor[falling], FACTORS[falling]
+
+
+def outside_by_law(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
+    """The t (...) with which L > 1 layers are exact for constants, NaN if there is none."""
+    factor = np.interp(s, *law(discount, depth), left=np.nan, right=np.nan)
     return (factor - 1 + s * (1 - discount)) / (1 + discount)
 
 
