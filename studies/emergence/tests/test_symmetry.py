@@ -128,14 +128,6 @@ def test_the_equation_steps_by_the_mean_ratio_of_adams_moments():
         np.testing.assert_allclose(found[count - 1], A, atol=1e-12)
 
 
-def test_softmax_attention_is_deflated_td():
-    tau, step, n = 0.7, 2.0, STATES
-    weights = np.exp(tau * np.eye(n)) / np.exp(tau * np.eye(n)).sum(axis=0)
-    sizes = symmetry.step_sizes(step * n * np.kron([[-1, 1], [0, 0]], weights), GAMMA)
-    np.testing.assert_allclose(sizes[0] / sizes[1], np.exp(tau) - 1)
-    np.testing.assert_allclose(sizes[0] + n * sizes[1], step)
-
-
 def test_layers_are_exact_for_constants_by_the_law():
     alpha, beta = 0.9, 0.3
     t = constants.outside_by_law(alpha + STATES * beta, GAMMA, DEPTH)
