@@ -548,7 +548,8 @@ def quoted(results):
     ends = {"zero": 0, "one": runs.index.get_level_values("corner").max()}
     for name, corner in ends.items():
         medians = runs.loc[corner].median()
-        found |= {f"corner_{name}_{column}": medians[column] for column in ("pattern", "median", "kept", "u_share")}
+        columns = "pattern", "median", "kept", "u_share", "zero"
+        found |= {f"corner_{name}_{column}": medians[column] for column in columns}
     return found
 
 
