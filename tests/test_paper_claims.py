@@ -1,5 +1,6 @@
 """The paper's claims on made-up tables; each claim can hold and fail."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +9,11 @@ from drawn import numbered
 from html_page import Page
 from paper import SENTENCES, changed, claims_in, results_of
 
+from ictd.pipeline.grid import Cell
 from ictd.report.claim import as_records
 from ictd.report.paper import claims, views
 from ictd.report.paper import tables as quoted
-from ictd.report.paper.sentence_tables import sentences_overview, sentences_that_do_not_hold
+from ictd.report.paper.sentence_tables import sentences_overview, verdict_chart
 from ictd.report.paper.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.part import statements_in
 
@@ -167,7 +169,8 @@ def test_only_claims_are_counted_and_what_was_not_run_shows_nothing():
     assert sentences["capable"]["verdict"] == "not shown" and "noise_is_similar" not in sentences
     # The bias of truncated returns does not depend on the algorithm.
     assert sentences["bias_is_negligible"]["verdict"] == "holds"
-    assert "not tested in this run: TD</small>" in sentences_that_do_not_hold([sentences["capable"]], records)
+    ((_, row),) = sentences_overview([sentences["capable"]], records).iterrows()
+    assert "not tested in this run: TD</small>" in row["closest test"]
     # A run whose main environment is not the paper's decides no sentence.
     none = quoted.sentences.make(SimpleNamespace(claims=[], decided=[]))
     assert not len(none) and "verdict" in none
@@ -181,6 +184,23 @@ def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it()
     first, *beside = row["closest test"].split("beside it: ")
     assert "MSVE: 97% better than predicting zero" in first
     assert "holds in 2 of 2" in beside[0] and "refuted in 2 of 2" in beside[1]
+
+
+def test_the_chart_has_a_square_for_each_cell_with_tests():
+    """A test without an algorithm counts in both cells of its setting, and one that was not made is not shown."""
+    made = tables(depth=[4, 2])
+    made["mean_weights"] = changed(made["mean_weights"], "pattern_low", 0.4, depth=2, **OF_TD)
+    made["layers"] = changed(made["layers"], "layer_is_td", 0.4, depth=4, **OF_TD)
+    sentences, records = decided(made), records_of(made)
+    sentences["capable"]["tests"].append("another")
+    shown = [sentences[name] for name in ("depth_pattern", "mc_learns_td", "noise_is_similar", "capable")]
+    cells = [Cell(algo, "boyan", 3, depth) for depth in (4, 2) for algo in ("td", "mc", "td_lambda")]
+    chart = verdict_chart(shown, records, cells, MAIN)
+    both = ["not-shown", "holds"], ["refuted", "holds"], ["holds", "holds"], ["not-shown", "not-shown"]
+    rows = [["", "", *both[0]], *([*of_main, "", ""] for of_main in both[1:])]
+    assert re.findall(r'<td>(?:<a class="(.*?)")?', chart) == sum(rows, [])
+    said = "not shown: 6 of 7 tests hold in TD, Boyan&#x27;s chain, n = 3, L = 2. The closest is squared cosine"
+    assert f'href="#row-pattern-td-boyan-3-2" title="{said}' in chart
 
 
 def test_a_single_trial_has_no_standard_error():
@@ -207,6 +227,13 @@ def test_errors_in_a_file_of_sentences_name_their_place(tmp_path, text, said):
     (tmp_path / "sentences.toml").write_text(text)
     with pytest.raises(ValueError, match=said):
         load_sentences(tmp_path / "sentences.toml")
+
+
+def test_only_studies_that_have_run_have_links(tmp_path):
+    (tmp_path / "emergence").mkdir()
+    (tmp_path / "emergence/emergence.html").touch()
+    shown = views.studies.make(SimpleNamespace(folder=tmp_path))
+    assert re.findall(r'href="(\w+/\w+\.html)"', shown) == ["emergence/emergence.html"] and "<code>make control</code>" in shown
 
 
 def test_other_thresholds_are_shown():
