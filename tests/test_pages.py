@@ -113,9 +113,8 @@ def test_broken_links_become_text_and_sections_become_contents():
 
 
 def test_captions_fold_what_is_after_the_45th_word():
-    long = "Words " * 22 + "end. "
-    assert html.folded(f"{long * 2}B.") == f"{long.strip()}\n{html.fold('More', f'{long}B.')}"
-    assert html.folded("A title. One $x$.") == "A title. One <var>$x$</var>."
+    long = "Words " * 22 + "end."
+    assert html.folded(f"{long} {long} B.") == f"{long}\n{html.fold('More', f'{long} B.')}"
 
 
 def test_formulas_become_mathml():

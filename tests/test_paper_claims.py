@@ -171,6 +171,11 @@ def test_only_claims_are_counted_and_what_was_not_run_shows_nothing():
     assert sentences["bias_is_negligible"]["verdict"] == "holds"
     ((_, row),) = sentences_overview([sentences["capable"]], records).iterrows()
     assert "not tested in this run: TD</small>" in row["closest test"]
+    # Nor does a test that was not made.
+    lacking = sentences["capable"] | {"tests": ["beats_zero", "another"]}
+    ran = [Cell(algo, *MAIN) for algo in ("mc", "td_lambda")]
+    squares = verdict_chart([sentences["capable"], lacking], records, ran, MAIN)
+    assert re.findall(r'<td><a class="(.*?)"', squares) == ["holds", "not-shown"] and squares.count("<td>") == 2
     # A run whose main environment is not the paper's decides no sentence.
     none = quoted.sentences.make(SimpleNamespace(claims=[], decided=[]))
     assert not len(none) and "verdict" in none
@@ -184,23 +189,6 @@ def test_sentences_are_shown_with_their_closest_test_and_what_stands_beside_it()
     first, *beside = row["closest test"].split("beside it: ")
     assert "MSVE: 97% better than predicting zero" in first
     assert "holds in 2 of 2" in beside[0] and "refuted in 2 of 2" in beside[1]
-
-
-def test_the_chart_has_a_square_for_each_cell_with_tests():
-    """A test without an algorithm counts in both cells of its setting, and one that was not made is not shown."""
-    made = tables(depth=[4, 2])
-    made["mean_weights"] = changed(made["mean_weights"], "pattern_low", 0.4, depth=2, **OF_TD)
-    made["layers"] = changed(made["layers"], "layer_is_td", 0.4, depth=4, **OF_TD)
-    sentences, records = decided(made), records_of(made)
-    sentences["capable"]["tests"].append("another")
-    shown = [sentences[name] for name in ("depth_pattern", "mc_learns_td", "noise_is_similar", "capable")]
-    cells = [Cell(algo, "boyan", 3, depth) for depth in (4, 2) for algo in ("td", "mc", "td_lambda")]
-    chart = verdict_chart(shown, records, cells, MAIN)
-    both = ["not-shown", "holds"], ["refuted", "holds"], ["holds", "holds"], ["not-shown", "not-shown"]
-    rows = [["", "", *both[0]], *([*of_main, "", ""] for of_main in both[1:])]
-    assert re.findall(r'<td>(?:<a class="(.*?)")?', chart) == sum(rows, [])
-    said = "not shown: 6 of 7 tests hold in TD, Boyan&#x27;s chain, n = 3, L = 2. The closest is squared cosine"
-    assert f'href="#row-pattern-td-boyan-3-2" title="{said}' in chart
 
 
 def test_a_single_trial_has_no_standard_error():
@@ -230,10 +218,10 @@ def test_errors_in_a_file_of_sentences_name_their_place(tmp_path, text, said):
 
 
 def test_only_studies_that_have_run_have_links(tmp_path):
-    (tmp_path / "emergence").mkdir()
-    (tmp_path / "emergence/emergence.html").touch()
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features/features.html").touch()
     shown = views.studies.make(SimpleNamespace(folder=tmp_path))
-    assert re.findall(r'href="(\w+/\w+\.html)"', shown) == ["emergence/emergence.html"] and "<code>make control</code>" in shown
+    assert re.findall(r'href="(\w+/\w+\.html)"', shown) == ["features/features.html"]
 
 
 def test_other_thresholds_are_shown():

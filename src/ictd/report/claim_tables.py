@@ -10,7 +10,6 @@ from ictd.report.verdicts import (
     holding,
     in_words,
     interval,
-    needs,
     number,
     verdict_in_words,
 )
@@ -55,12 +54,13 @@ def _measured(group: list[dict]) -> str:
     not_finite = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
     ends = [end for claim in group for end in (claim["low"], claim["high"]) if end is not None]
     intervals = f" (intervals from {number(min(ends), threshold)} to {number(max(ends), threshold)})" if ends else ""
-    return f"<b>{shown}</b>{not_finite}{intervals}; needs {text(needs(group[0]))}"
+    needs = text(f"{group[0]['relation']} {number(threshold)}")
+    return f"<b>{shown}</b>{not_finite}{intervals}; needs {needs}"
 
 
 def links(figures: str, claim: str = "") -> list[str]:
     """Links to figures and to the rows of a claim; ``ictd.report.html.without_dead_links`` removes dead ones."""
-    targets = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures.split()]
+    targets = [(figure, re.sub("_0?", "\u00a0", figure).capitalize()) for figure in figures.split()]
     targets += [(anchor("rows", claim), "all rows")] if claim else []
     return [f'<a href="#{target}">{title}</a>' for target, title in targets]
 

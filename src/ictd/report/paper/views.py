@@ -25,7 +25,7 @@ THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 
 @table
 def summary(results):
-    """The verdicts of this run."""
+    """What this run shows."""
     on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
     statements, proved = count(on_theory)
     others = [
@@ -56,7 +56,7 @@ def verdict_chart(results):
 
 @table
 def run(results):
-    """What was run."""
+    """What this run pretrained."""
     settings = results.settings
     grid = cells(settings)
     *others, last = [f"multi-task {LOOKS[algo].words}" for algo in settings["algos"]]
@@ -68,7 +68,7 @@ def run(results):
         "task": settings["tasks"],
     }
     counts = [f"{number:,} {word}{'s' if number > 1 else ''}" for word, number in numbers.items()]
-    return f"""<p>This run pretrained {counts[0]}: {algos}, {counts[1]}, {counts[2]} in each, {counts[3]} for each seed.
+    return f"""<p>{counts[0]}: {algos}, {counts[1]}, {counts[2]} in each, {counts[3]} for each seed.
 {difference_from_paper(settings, results.schema)}</p>"""
 
 
@@ -222,7 +222,7 @@ def _study(readme: Path, folder: Path) -> str:
     name, beside = readme.parent.name, os.path.relpath(readme, folder)
     page, made = f"{name}/{name}.html", f"<code>make {name}</code>"
     has_run = (folder / page).exists()
-    shown = f'<a class="file" href="{page}">page</a> of {made}' if has_run else f"{made} makes its page"
+    shown = f'<a class="file" href="{page}">page</a> of {made}' if has_run else f"{made} makes <code>{page}</code>"
     return f'<li>{html.text(title)}: {shown}, <a class="file" href="{beside}">README</a></li>'
 
 
