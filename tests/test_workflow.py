@@ -42,7 +42,7 @@ def test_the_report_is_one_page_whose_links_have_targets(results):
     shown = page.text.replace("\nMore\n", " ")
     assert all(figure.caption in shown for figure in FIGURES.values())
     files = re.findall(r'class="file" href="(.*?)"', text)
-    assert len(files) > 4 and all((results / file).exists() for file in files)
+    assert files and all((results / file).exists() for file in files)
     ids, links = set(re.findall(r"""id=["'](.*?)["']""", text)), set(re.findall(r'href="#(.*?)"', text))
     assert len(links) > 20 and links <= {*map(quote, ids), *ids}
     assert all(len(alternative) > 20 for alternative in re.findall(r'<img[^>]*alt="(.*?)"', text))
