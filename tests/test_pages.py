@@ -112,6 +112,11 @@ def test_broken_links_become_text_and_sections_become_contents():
     assert "<nav" in text and "<nav" not in html.page("T", "<p>x</p>")
 
 
+def test_captions_fold_what_is_after_the_45th_word():
+    long = "Words " * 22 + "end."
+    assert html.folded(f"{long} {long} B.") == f"{long}\n{html.fold('More', f'{long} B.')}"
+
+
 def test_formulas_become_mathml():
     text = html.with_formulas(html.table(pd.DataFrame({"claim": [r"$x < 1$ & $5 \le \gamma$, not"]})))
     assert re.findall("<mo>(.*?)</mo>", text) == ["&lt;", "≤"] and "</math> &amp; <math" in text and "γ" in text

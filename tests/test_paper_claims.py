@@ -1,5 +1,6 @@
 """The paper's claims on made-up tables; each claim can hold and fail."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,10 +9,11 @@ from drawn import numbered
 from html_page import Page
 from paper import SENTENCES, changed, claims_in, results_of
 
+from ictd.pipeline.grid import Cell
 from ictd.report.claim import as_records
 from ictd.report.paper import claims, views
 from ictd.report.paper import tables as quoted
-from ictd.report.paper.sentence_tables import sentences_overview, sentences_that_do_not_hold
+from ictd.report.paper.sentence_tables import sentences_overview, verdict_chart
 from ictd.report.paper.sentences import counted, decide, in_one_sentence, load_sentences
 from ictd.report.part import statements_in
 
@@ -167,7 +169,13 @@ def test_only_claims_are_counted_and_what_was_not_run_shows_nothing():
     assert sentences["capable"]["verdict"] == "not shown" and "noise_is_similar" not in sentences
     # The bias of truncated returns does not depend on the algorithm.
     assert sentences["bias_is_negligible"]["verdict"] == "holds"
-    assert "not tested in this run: TD</small>" in sentences_that_do_not_hold([sentences["capable"]], records)
+    ((_, row),) = sentences_overview([sentences["capable"]], records).iterrows()
+    assert "not tested in this run: TD</small>" in row["closest test"]
+    # Nor does a test that was not made.
+    lacking = sentences["capable"] | {"tests": ["beats_zero", "another"]}
+    ran = [Cell(algo, *MAIN) for algo in ("mc", "td_lambda")]
+    squares = verdict_chart([sentences["capable"], lacking], records, ran, MAIN)
+    assert re.findall(r'<td><a class="(.*?)"', squares) == ["holds", "not-shown"] and squares.count("<td>") == 2
     # A run whose main environment is not the paper's decides no sentence.
     none = quoted.sentences.make(SimpleNamespace(claims=[], decided=[]))
     assert not len(none) and "verdict" in none
@@ -207,6 +215,13 @@ def test_errors_in_a_file_of_sentences_name_their_place(tmp_path, text, said):
     (tmp_path / "sentences.toml").write_text(text)
     with pytest.raises(ValueError, match=said):
         load_sentences(tmp_path / "sentences.toml")
+
+
+def test_only_studies_that_have_run_have_links(tmp_path):
+    (tmp_path / "features").mkdir()
+    (tmp_path / "features/features.html").touch()
+    links = re.findall('href="(.*?)"', views.studies.make(SimpleNamespace(folder=tmp_path)))
+    assert "features/features.html" in links and all((tmp_path / link).exists() for link in links)
 
 
 def test_other_thresholds_are_shown():

@@ -39,7 +39,10 @@ def test_the_report_is_one_page_whose_links_have_targets(results):
     page, text = Page(results / "report.html"), (results / "report.html").read_text()
     assert len(page.images) == len(FIGURES) and not page.outside
     assert all(source.startswith("data:image/png;base64,") for source in page.images)
-    assert all(figure.caption in page.text for figure in FIGURES.values())
+    shown = page.text.replace("\nMore\n", " ")
+    assert all(figure.caption in shown for figure in FIGURES.values())
+    files = re.findall(r'class="file" href="(.*?)"', text)
+    assert files and all((results / file).exists() for file in files)
     ids, links = set(re.findall(r"""id=["'](.*?)["']""", text)), set(re.findall(r'href="#(.*?)"', text))
     assert len(links) > 20 and links <= {*map(quote, ids), *ids}
     assert all(len(alternative) > 20 for alternative in re.findall(r'<img[^>]*alt="(.*?)"', text))

@@ -6,15 +6,12 @@ import pandas as pd
 
 from ictd.report.html import Markup, anchor, table, text
 from ictd.report.verdicts import (
-    HOLDS,
     by_name,
     holding,
     in_words,
     interval,
-    needs,
     number,
     verdict_in_words,
-    verdict_on,
 )
 
 
@@ -57,23 +54,29 @@ def _measured(group: list[dict]) -> str:
     not_finite = f", {len(group) - len(values)} not finite" if 0 < len(values) < len(group) else ""
     ends = [end for claim in group for end in (claim["low"], claim["high"]) if end is not None]
     intervals = f" (intervals from {number(min(ends), threshold)} to {number(max(ends), threshold)})" if ends else ""
-    return f"<b>{shown}</b>{not_finite}{intervals}; needs {text(needs(group[0]))}"
+    needs = text(f"{group[0]['relation']} {number(threshold)}")
+    return f"<b>{shown}</b>{not_finite}{intervals}; needs {needs}"
 
 
 def links(figures: str, claim: str = "") -> list[str]:
     """Links to figures and to the rows of a claim; ``ictd.report.html.without_dead_links`` removes dead ones."""
-    targets = [(figure, re.sub("_0?", " ", figure).capitalize()) for figure in figures.split()]
+    targets = [(figure, re.sub("_0?", "\u00a0", figure).capitalize()) for figure in figures.split()]
     targets += [(anchor("rows", claim), "all rows")] if claim else []
     return [f'<a href="#{target}">{title}</a>' for target, title in targets]
 
 
+def marked(name: str, said: str) -> Markup:
+    """A text as HTML with an id, to which links lead."""
+    return Markup(f'<span id="{name}">{text(said)}</span>')
+
+
 def claims_rows(claims: list[dict]) -> str:
-    """Every verdict as HTML: each claim, and a table that has one row per setting."""
+    """Every verdict as HTML: each claim, and a table that has one row per setting, with an id for links to it."""
     sections = []
     for name, group in by_name(claims).items():
         rows = [
             {
-                "setting": in_words(claim["setting"]),
+                "setting": marked(anchor("row", claim["id"]), in_words(claim["setting"])),
                 "value": number(claim["value"], claim["threshold"]),
                 "95% interval": interval(claim),
                 "needs": f"{claim['relation']} {number(claim['threshold'])}",
@@ -87,13 +90,3 @@ def claims_rows(claims: list[dict]) -> str:
         heading += f" <small>{text(group[0]['statistic'])}</small></p>"
         sections.append(f'<div id="{anchor("rows", name)}">{heading}\n{table(pd.DataFrame(rows))}</div>\n')
     return "".join(sections)
-
-
-def what_does_not_hold(claims: list[dict]) -> str:
-    """The claims that do not hold in all settings, as an HTML list; empty if there are none."""
-    items = []
-    for group in by_name(claims).values():
-        if verdict_on(group) != HOLDS:
-            sentence, colon, where = verdict_in_words(group).partition(": ")
-            items.append(f"<li>{text(group[0]['statement'])} <b>In this run: {sentence}</b>{colon}{text(where)}.</li>")
-    return f"<ul>{''.join(items)}</ul>\n" if items else ""

@@ -4,6 +4,7 @@ import html
 import math
 import re
 from base64 import b64encode
+from itertools import accumulate
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -16,6 +17,8 @@ FORMULA = re.compile(r"(\$[^$]+\$)")
 VERDICT = "|".join(VERDICTS)
 STYLE = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
+# Captions show at most this number of words, and the others in a fold.
+CAPTION_WORDS = 45
 # Words for the names of columns.
 HEADINGS = {
     "algo": "algorithm", "env": "environment", "states": "n", "depth": "L", "msve_falls": "MSVE falls",
@@ -141,7 +144,16 @@ def figure(path: Path, caption: str) -> str:
     width = int.from_bytes(data[16:20]) // 2  # A PNG's header has its width in these bytes.
     alt = attribute(caption.partition(". ")[2] or caption)
     picture = f'<img width="{width}" alt="{alt}" src="data:image/png;base64,{b64encode(data).decode()}">'
-    return f'<figure id="{path.stem}">{picture}<figcaption>{text(caption)}</figcaption></figure>\n'
+    return f'<figure id="{path.stem}">{picture}<figcaption>{folded(caption)}</figcaption></figure>\n'
+
+
+def folded(caption: str) -> str:
+    """A caption as HTML: its first sentences, with at most CAPTION_WORDS words unless it is one, and a fold."""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", caption)
+    lengths = accumulate(len(sentence.split()) for sentence in sentences)
+    shown = max(1, sum(length <= CAPTION_WORDS for length in lengths))
+    first, rest = (text(" ".join(part)) for part in (sentences[:shown], sentences[shown:]))
+    return f"{first}\n{fold('More', rest)}" if rest else first
 
 
 def fold(title: str, *parts: str) -> str:

@@ -51,7 +51,7 @@ class Page:
         frames, self.tables = load_tables(sorted(self.folder.glob("tables/*.csv"))), {}
         for table in outputs_in(module, "table"):
             made = html.table(frames[table.name]) if table.name in frames else table.make(self.results)
-            caption = f'<p class="caption">{html.text(table.caption)}</p>'
+            caption = f'<div class="caption">{html.folded(table.caption)}</div>'
             self.tables[table.name] = f'<div id="{html.anchor("table", table.name)}">{caption}\n{made}</div>'
             # In Markdown, an empty line ends HTML.
             tables.setdefault(f"{prefix}{table.name}", re.sub(r"\n\s*\n", "\n", f"{self.tables[table.name]}\n"))

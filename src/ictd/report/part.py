@@ -52,7 +52,8 @@ class Output:
 def figure(make: Callable) -> Output:
     """Register a function that returns a Matplotlib figure, or None if a run has nothing to draw.
 
-    Its docstring is the caption, whose first paragraph is a title.
+    Its docstring is the caption, whose first paragraph is a title.  Pages show its first sentences, and fold the others
+    (``ictd.report.html.folded``).
     """
     return Output("figure", make)
 

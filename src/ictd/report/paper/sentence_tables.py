@@ -1,12 +1,19 @@
 """Tables of the paper's sentences and their tests, as HTML."""
 
+from itertools import groupby
+from textwrap import shorten
+
 import pandas as pd
 
-from ictd.report.claim_tables import links
-from ictd.report.html import Markup, anchor, text
-from ictd.report.paper.sentences import untested
+from ictd.pipeline.grid import Cell
+from ictd.report.claim_tables import links, marked
+from ictd.report.html import Markup, anchor, attribute, text
+from ictd.report.paper.sentences import untested, varied_in
 from ictd.report.verdicts import (
     HOLDS,
+    NOT_SHOWN,
+    REFUTED,
+    VERDICTS,
     by_name,
     closest,
     counts_in_words,
@@ -14,9 +21,13 @@ from ictd.report.verdicts import (
     in_words,
     number,
     outcome,
+    overall,
     verdict_in_words,
     words,
 )
+
+# Marks of verdicts in the chart, for readers who do not see its colours.
+MARKS = {HOLDS: "✓", NOT_SHOWN: "?", REFUTED: "✗"}
 
 
 def sentences_overview(sentences: list[dict], claims: list[dict], counted: bool = True) -> pd.DataFrame:
@@ -38,7 +49,8 @@ def sentences_overview(sentences: list[dict], claims: list[dict], counted: bool 
     for sentence in sentences:
         if (sentence["kind"] == "claim") == counted:
             parts = [by_id[name] for name in sentence["parts"]]
-            row = {"the paper's words": Markup(f"“{text(sentence['quote'])}”"), "verdict": sentence["verdict"]}
+            quote = marked(anchor("sentence", sentence["name"]), f"“{sentence['quote']}”")
+            row = {"the paper's words": quote, "verdict": sentence["verdict"]}
             if counted:
                 row["tests that hold"] = f"{holding(parts)} of {len(parts)}"
             else:
@@ -79,12 +91,50 @@ def _tests(sentence: dict, by_id: dict[str, dict]) -> str:
     return f"<ul>{''.join(items)}</ul><small>In the paper: {text(place)}.{figures}</small>"
 
 
-def sentences_that_do_not_hold(sentences: list[dict], claims: list[dict]) -> str:
-    """The sentences of the kind "claim" that do not hold, as an HTML list with their tests; empty if there are none."""
+def verdict_chart(sentences: list[dict], claims: list[dict], cells: list[Cell], main: tuple[str, int, int]) -> str:
+    """Draw the verdicts on the paper's sentences that are counted as squares, a row a sentence and a column a cell.
+
+    Parameters
+    ----------
+    sentences : list of records, as of ``ictd.report.paper.sentences.decide``
+    claims : list of records, as of ``ictd.report.claim.as_records``
+    cells : list of Cell, those of one setting beside each other
+    main : tuple, env, states and depth of the main setting
+
+    Returns
+    -------
+    str
+        HTML.  A square has the verdict of the sentence's tests in the cell, which is ``overall``, and leads to the row
+        of the test that is closest to its threshold.  Cells unlike the paper's have no column.
+    """
     by_id = {claim["id"]: claim for claim in claims}
-    items = []
+    cells = [cell for cell in cells if varied_in(str(cell), main)]
+    heads = [
+        f'<th colspan="{len([*group])}">{in_words(setting).replace(", ", "<br>")}</th>'
+        for setting, group in groupby(cells, key=lambda cell: cell.setting)
+    ]
+    rows = [f"<th></th>{''.join(heads)}", f"<th></th>{''.join(f'<th>{words(cell.algo)}</th>' for cell in cells)}"]
     for sentence in sentences:
-        if sentence["kind"] == "claim" and sentence["verdict"] != HOLDS:
-            quote, said = text(sentence["quote"]), f"<b>In this run: {sentence['verdict']}.</b>"
-            items.append(f"<li>“{quote}” {said} {''.join(_closest(sentence, by_id))}</li>")
-    return f"<ul>{''.join(items)}</ul>\n" if items else ""
+        if sentence["kind"] == "claim":
+            quote = text(shorten(sentence["quote"], 120, placeholder=" …"))
+            verdict = sentence["verdict"]
+            link = f'<a href="#{anchor("sentence", sentence["name"])}">“{quote}”</a>'
+            squares = "".join(_square(sentence, by_id, str(cell), main) for cell in cells)
+            rows.append(f'<th scope="row">{link} <b class="{VERDICTS[verdict]}">{verdict}</b></th>{squares}')
+    body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+    return f'<table class="chart" style="--cells: {len(cells)}">\n{body}</table>'
+
+
+def _square(sentence: dict, by_id: dict[str, dict], cell: str, main: tuple[str, int, int]) -> str:
+    """The verdict of a sentence's tests in a cell, also of those that do not depend on its algorithm or its layers."""
+    parts = [by_id[name] for name in sentence["parts"]]
+    parts = [claim for claim in parts if f"-{claim['setting']}-" in f"-{cell}-"]
+    if not parts or varied_in(cell, main) != sentence["cells"]:
+        return "<td></td>"
+    missing = [NOT_SHOWN for name in sentence["tests"] if name not in by_name(parts)]
+    verdict = overall([claim["verdict"] for claim in parts] + missing)
+    claim = closest(parts)
+    said = f"{verdict}: {holding(parts)} of {len(parts) + len(missing)} tests hold in {in_words(cell)}."
+    said = attribute(f"{said} The closest is {outcome(claim)}.")
+    link = f'href="#{anchor("row", claim["id"])}" title="{said}"'
+    return f'<td><a class="{VERDICTS[verdict]}" {link}>{MARKS[verdict]}</a></td>'

@@ -17,7 +17,7 @@ from ictd.report.names import LOOKS
 from ictd.report.paper import sentence_tables, tables
 from ictd.report.paper.sentences import counted, in_one_sentence
 from ictd.report.part import table
-from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by, words
+from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by, verdict_in_words, verdict_on, words
 from ictd.storage import load_text
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
@@ -26,12 +26,41 @@ THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
 @table
 def summary(results):
     """What this run shows."""
+    on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
+    statements, proved = count(on_theory)
+    others = [
+        f"{html.text(group[0]['statement'].rstrip('.'))} is {verdict_in_words(group)}."
+        for group in by_name(on_theory).values()
+        if verdict_on(group) != HOLDS
+    ]
+    tests = by_name(results.claims)
+    below_zero, below_constant = (holding(tests.get(name, [])) for name in ("beats_zero", "beats_constant"))
+    return f"""<ul class="lead">
+<li><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)}</li>
+<li>Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
+states tried. {" ".join(others)}</li>
+<li>With the longest context, the mean squared value error (MSVE) on {words(results.evaluated_on[0])} is lower than that
+of predicting zero in {below_zero} of {len(cells(results.settings))} cells, and lower than that of one constant for all
+states in {below_constant}.</li>
+</ul>"""
+
+
+@table
+def verdict_chart(results):
+    """The paper's sentences, and the verdicts of their tests in each cell (algorithm of pretraining, environment, n
+    states, L layers): ✓ holds, ? not shown, ✗ refuted, empty without a test. A square leads to the test that is closest
+    to its threshold.
+    """
+    return sentence_tables.verdict_chart(results.decided, results.claims, cells(results.settings), results.main)
+
+
+@table
+def run(results):
+    """What this run pretrained."""
     settings = results.settings
     grid = cells(settings)
     *others, last = [f"multi-task {LOOKS[algo].words}" for algo in settings["algos"]]
     algos = " and ".join([", ".join(others), last] if others else [last])
-    on_theory = [claim for claim in results.on_theory if claim["kind"] == "paper"]
-    statements, proved = count(on_theory)
     numbers = {
         "looped linear Transformer": len(grid) * settings["seeds"],
         "setting": len({cell.setting for cell in grid}),
@@ -39,25 +68,8 @@ def summary(results):
         "task": settings["tasks"],
     }
     counts = [f"{number:,} {word}{'s' if number > 1 else ''}" for word, number in numbers.items()]
-    tests = by_name(results.claims)
-    below_zero, below_constant = (holding(tests.get(name, [])) for name in ("beats_zero", "beats_constant"))
-    place = words(results.evaluated_on[0])
-    return f"""<p class="lead">This run pretrained {counts[0]}: {algos}, {counts[1]}
-(an environment with numbers of states n and layers L), {counts[2]} in each, {counts[3]} for each seed.
-{difference_from_paper(settings, results.schema)}</p>
-<p><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)} A sentence holds if all of its
-tests hold in all cells that it covers, it is refuted if one test is refuted in one of them, and it is not shown
-otherwise. Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
-states tried. What does not hold:</p>
-{sentence_tables.sentences_that_do_not_hold(results.decided, results.claims)}\
-{claim_tables.what_does_not_hold(on_theory)}
-<p>How accurate is it? With the longest context, the MSVE on {place} is lower than that of predicting zero
-in {below_zero} of {len(grid)} cells, and lower than that of one constant for all states in {below_constant}.</p>
-<p>MSVE on {settings["seeds"] * settings["evaluation"]["claim_tasks"]:,} unseen tasks
-({place}) of the main setting: the mean over tasks with its standard error over trials (the
-median over tasks). One constant is the mean observed reward over 1 − γ. Numbers of pseudo-steps, of zeros for the
-constant, are tuned on other tasks.</p>
-{html.table(tables.accuracy.make(results))}"""
+    return f"""<p>{counts[0]}: {algos}, {counts[1]}, {counts[2]} in each, {counts[3]} for each seed.
+{difference_from_paper(settings, results.schema)}</p>"""
 
 
 def _not_in_this_run(results) -> str:
@@ -205,13 +217,13 @@ def studies(results):
 
 
 def _study(readme: Path, folder: Path) -> str:
-    """Links to a study's page, which exists after a run of the study, and to its README, as an item of a list."""
+    """A study's title, with links to its page, if it has run before, and to its README, as an item of a list."""
     title = re.search("^# (.*)\n", load_text(readme), re.MULTILINE)[1]
     name, beside = readme.parent.name, os.path.relpath(readme, folder)
-    return (
-        f'<li>{html.text(title)}: <a class="file" href="{name}/{name}.html">page</a> of <code>make {name}</code>,'
-        f' <a class="file" href="{beside}">README</a></li>'
-    )
+    page, made = f"{name}/{name}.html", f"<code>make {name}</code>"
+    has_run = (folder / page).exists()
+    shown = f'<a class="file" href="{page}">page</a> of {made}' if has_run else f"{made} makes <code>{page}</code>"
+    return f'<li>{html.text(title)}: {shown}, <a class="file" href="{beside}">README</a></li>'
 
 
 def settings_rows(settings: dict, schema: dict, section: str = "") -> list[dict]:
