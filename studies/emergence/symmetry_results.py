@@ -547,7 +547,7 @@ def quoted(results):
     _, runs = next(by_start(results))
     ends = {"zero": 0, "one": runs.index.get_level_values("corner").max()}
     for name, corner in ends.items():
-        medians = runs.loc[corner].median()
+        medians = runs.loc[corner].median(numeric_only=True)
         columns = "pattern", "median", "kept", "u_share", "zero"
         found |= {f"corner_{name}_{column}": medians[column] for column in columns}
     return found
