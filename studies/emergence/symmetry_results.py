@@ -147,12 +147,16 @@ def pinned(results):
         yield name, Trials(errors)
 
 
-def law_errors(results: dict) -> dict[str, np.ndarray]:
-    """The error (S,) of each run of claim ``pinned``, NaN if no t makes constants exact, by cell."""
+def law_errors(results: dict, level: bool = False) -> dict[str, np.ndarray]:
+    """The error (S,) of each run of claim ``pinned``, NaN if no t makes constants exact, by cell.
+
+    With ``level``, the law has the median s of the cell in place of the s of a run.
+    """
     errors = {}
     for name, cell in results["runs"].items():
         depth = int(name.split("-")[-1])
         s, t = constants_of(cell["A"][RELABELLED], results["discount"])
+        s = np.median(s) if level else s
         errors[name] = np.abs(t / outside_by_law(s, results["discount"], depth) - 1)
     return errors
 
@@ -522,7 +526,11 @@ def quoted(results):
     """Numbers that pages quote: of the main cell, TD, and of the equation in its main setting."""
     A = results["runs"][results["main_cell"]]["A"]
     median = np.median(results["runs"][results["main_cell"]]["median"][:, :, 0], axis=-1)
-    found = {f"two_of_family_{kind}": shares(A[i], 2, results["discount"]).mean() for i, kind in enumerate(KINDS)}
+    found = {
+        f"{NAMES[count]}_of_family_{kind}": shares(A[i], count, results["discount"]).mean()
+        for count in (1, 2)
+        for i, kind in enumerate(KINDS)
+    }
     for i, j in np.ndindex(2, 2):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
     worse = [10**made.value for made in lost_order.decide(results)]
@@ -537,6 +545,7 @@ def quoted(results):
     for _, row in rows_with(fluctuations.make(results), fluctuating="eight and outside").iterrows():
         found[f"distance_{row['algo']}_A"] = row["distance"]
     errors = np.nan_to_num(np.concatenate([*law_errors(results).values()]), nan=np.inf)
+    found["pinned_level"] = np.median(np.concatenate([*law_errors(results, level=True).values()]))
     found |= {"pinned_median": np.median(errors), "pinned_runs": (errors < pinned.claim.threshold).mean()}
     for name in ("stiffness", "by the formula", "second"):
         found[f"{name.replace(' ', '_')}_td"] = stiffnesses.make(results).set_index("setting").loc["td", name]
@@ -548,7 +557,7 @@ def quoted(results):
     ends = {"zero": 0, "one": runs.index.get_level_values("corner").max()}
     for name, corner in ends.items():
         medians = runs.loc[corner].median(numeric_only=True)
-        columns = "pattern", "median", "kept", "u_share", "zero"
+        columns = "pattern", "median", "kept", "layer", "zero"
         found |= {f"corner_{name}_{column}": medians[column] for column in columns}
     return found
 
