@@ -138,7 +138,7 @@ def test_states_with_the_same_features_continue_an_episode():
     observations, after, rewards = np.array([[1.0], [2.0], [3.0]]), np.array([[2.0], [3.0], [0.5]]), [1.0, 2.0, 3.0]
     given = rewards, 0.9, 0.5, 0.1, None, np.concatenate([observations, after])
     found = ictd.td_lambda([0, 1, 2], *given, next_states=[3, 4, 5])
-    expected = ictd.td_lambda([0, 1, 2, 3], *given[:5], [[1.0], [2.0], [3.0], [0.5]])
+    expected = ictd.td_lambda([0, 1, 2, 3], *given[:5], [[1.0], [2.0], [3.0], [0.5]], truncations=[0, 0, 1])
     np.testing.assert_array_equal(found, expected)
 
 
