@@ -91,6 +91,5 @@ def test_counts_are_signed_and_what_was_not_asked_for_is_missing(monkeypatch):
     _, batches = material()
     visits = batches.visits.astype(int)
     np.testing.assert_array_equal(sums(lambda _, b, __: (b.visits, -b.visits, None)), -visits)
-    for read, problem in ((lambda paths: paths[:, :4], "not subscriptable"), (lambda paths: paths.T, "attribute 'T'")):
-        with pytest.raises(ValueError, match=rf"odd fails: .*{problem}; .* with paths=True"):
-            sums(lambda _, b, __, read=read: (b.visits, read(b.paths), None))
+    with pytest.raises(ValueError, match=r"odd fails: .*not subscriptable; .* with paths=True"):
+        sums(lambda _, b, __: (b.visits, b.paths[:, :4], None))

@@ -118,27 +118,20 @@ def test_a_divergence_ends_no_other_seed(caplog):
     np.testing.assert_allclose(both.Q[0].detach(), alone.Q[0].detach(), atol=ENGINES)
 
 
-class Shrunk(torch.nn.Module):
-    """The mean reward of the context times a number, in float32 and without an axis of seeds; some of it is unused."""
-
-    def __init__(self):
-        super().__init__()
-        self.factor, self.unused = (torch.nn.Parameter(torch.zeros(())) for _ in range(2))
-
-    def forward(self, G, queries):
-        return self.factor * G[..., -1, :3].sum(dim=-1, keepdim=True) * torch.ones_like(queries[..., 0])
-
-
 def test_a_custom_module_is_trained(capsys):
-    """The factor approaches the least-squares solution, which is 1 / (1 - gamma) if all states have the same value."""
-    module = Shrunk()
+    """The mean reward of the context times a number, in float32 and without an axis of seeds; some of it is unused.
+
+    The factor approaches the least-squares solution, which is 1 / (1 - gamma) if all states have the same value.
+    """
+    module = Given(lambda own, G, queries: own * G[..., -1, :3].sum(-1, True) * torch.ones_like(queries[..., 0]))
+    module.float().unused = torch.nn.Parameter(torch.zeros(()))
     settings = {"target": "values", "updates": 200, "tasks_per_update": 32, "learning_rate": 0.1, "clip": 5.0}
     ictd.pretrain_attention(module, distribution(), GAMMA, **settings)
     tasks = distribution().sample(20_000, np.random.default_rng(0))
     value = ictd.value_function(tasks.transition, tasks.reward, GAMMA)
     mean = tasks.reward.mean(axis=1)
     best = (tasks.stationary * value).sum(axis=1) @ mean / (mean @ mean)
-    assert module.factor.item() == pytest.approx(best, rel=0.05) and module.unused == 0
+    assert module.own.item() == pytest.approx(best, rel=0.05) and module.unused == 0
     assert " 200/200 " in capsys.readouterr().err
 
 
@@ -277,8 +270,6 @@ def test_columns_of_episodes_end_with_zeros():
         (lambda: pretrained([ictd.GramAttention(3, 3)], seeds=range(2)), "a list of 1, and there are 2 seeds"),
         (lambda: pretrained([ictd.GramAttention(n, 3) for n in (3, 4)], seeds=range(2)), "cannot be computed at once"),
         (lambda: pretrained([ictd.GramAttention(3, 3)] * 2, seeds=range(2)), "list share parameters; make a module"),
-        (lambda: pretrained([ictd.GramAttention(3, 3), 4], seeds=range(2)), "cannot be computed at once: 'int' object"),
-        (lambda: ictd.load_module("none.pt", ictd.GramAttention), "none.pt cannot be loaded: .*No such file"),
         (lambda: ictd.load_module("/dev/null", ictd.GramAttention), "/dev/null cannot be loaded"),
         (lambda: ictd.save_module(ictd.GramAttention(3, 3), "/dev/null/a.pt"), "a.pt cannot be written"),
         (lambda: ictd.evaluate(ictd.GramAttention(3, 3), distribution(3), ictd.EnumeratedPrompts()), "discount is mis"),

@@ -5,7 +5,7 @@ import pytest
 
 from ictd.report.claim import Trials, as_records, claim
 from ictd.report.claim_tables import claims_overview, claims_rows
-from ictd.report.verdicts import LISTED, closest, in_words, measured, outcome, overall, verdict_by, verdict_in_words
+from ictd.report.verdicts import closest, in_words, measured, outcome, overall, verdict_by, verdict_in_words
 from ictd.statistics import Estimate, bootstrap_mean
 
 
@@ -112,7 +112,6 @@ def to_zero(value, *ends):
     [
         (verdict_in_words, [PLACE, OTHER], "refuted in 1 of 2 cells: Boyan's chain, n = 5 (0.25)"),
         (verdict_in_words, [BETWEEN, PLACE], "not shown in 1 of 2 settings: Boyan's chain, n = 3 (1.25, 0.5 to 2)"),
-        (verdict_in_words, [PLACE, *[OTHER] * (LISTED + 1)], f"refuted in {LISTED + 1} of {LISTED + 2} cells"),
         (verdict_in_words, [PLACE, PLACE | {"corrected": "not shown"}],
          "holds in all 2 cells; it holds in 1 after correction for multiple testing"),
         (in_words, "circulant-td-loop-5-30", "circulant, TD, Loop, n = 5, L = 30"),

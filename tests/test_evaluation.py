@@ -11,7 +11,6 @@ from ictd.evaluation import (
     baseline_msve,
     draw_unseen_tasks,
     factor_scores,
-    joined,
     layer_measures,
     weights_msve,
 )
@@ -32,15 +31,6 @@ def data():
 @pytest.fixture(scope="module")
 def contexts(data):
     return [data.context(length) for length in LENGTHS]
-
-
-def test_joined_tasks_have_the_errors_of_their_parts():
-    parts = [draw_unseen_tasks(seed, STATES, 4, 9, DISCOUNT, "loop") for seed in (0, 1)]
-    data = joined(parts)
-    given = Given(DISCOUNT, DEPTH, 0.1, True, FACTORS)
-    together, *alone = (baseline_msve(BASELINES, part, [part.context(9)], given) for part in (data, *parts))
-    for name, msve in together.items():
-        np.testing.assert_array_equal(msve, np.hstack([errors[name] for errors in alone]))
 
 
 @pytest.mark.parametrize("scaled", [True, False])

@@ -308,17 +308,20 @@ def test_a_test_equals_the_evaluation_of_the_library(v8, kind, depth):
         np.testing.assert_allclose(found["result"][name], errors.mean(axis=1), rtol=1e-9, atol=1e-20)
 
 
-@pytest.mark.parametrize("steps", [0, 20])
-def test_layers_equal_those_of_a_prompt(v8, steps):
+@pytest.mark.parametrize(
+    ("rewards", "steps", "expected"), [("last", 0, [0, 0, 0, 1]), ("ones", 0, [1] * 4), ("random", 20, None)]
+)
+def test_layers_equal_those_of_a_prompt(v8, rewards, steps, expected):
     """Last rows of the prompts of all queries, by products of whole matrices."""
     n, depth, weights = 4, 12, naive.larger_weights(4)
     found = v8(
         f"""{TYPED}
         const settings = {{...DEFAULT_SETTINGS, states: 4, environment: "loop"}};
-        return trace(typed(weights), settings, {{index: 3, rewards: "random", steps}}, depth);""",
-        weights=flat(weights), depth=depth, steps=steps,
+        return trace(typed(weights), settings, {{index: 3, rewards, steps}}, depth);""",
+        weights=flat(weights), depth=depth, rewards=rewards, steps=steps,
     )  # fmt: skip
     p, r = np.reshape(found["task"]["transition"], (n, n)), np.array(found["task"]["reward"])
+    assert expected in (None, r.tolist())
     columns = found["columns"][: found["length"]]
     states = [column["state"] for column in columns]
     context = naive.enumerated_prompt(p, r, GAMMA, 0)[:, :-1]
@@ -335,19 +338,6 @@ def test_layers_equal_those_of_a_prompt(v8, steps):
         for row, Z in zip(found["rows"][name], layers, strict=True):
             np.testing.assert_allclose(row, [*Z[0, -1, :-1], *Z[:, -1, -1]], rtol=ENGINES, atol=ENGINES)
     np.testing.assert_allclose(found["values"], ictd.value_function(p, r, GAMMA), rtol=ENGINES)
-
-
-@pytest.mark.parametrize(("rewards", "expected"), [("last", [0, 0, 0, 1]), ("ones", [1, 1, 1, 1])])
-def test_a_layer_of_theta_td_is_an_update_of_td(v8, rewards, expected):
-    """w_l is the sum of the first l discounted rewards, and the last row holds the TD errors."""
-    found = v8(
-        "return trace(thetaTd(4), {...DEFAULT_SETTINGS, states: 4}, {index: 0, rewards, steps: 0}, 6);",
-        rewards=rewards,
-    )  # fmt: skip
-    p, r, w = np.reshape(found["task"]["transition"], (4, 4)), np.array(expected), np.zeros(4)
-    for row in found["rows"]["theta_td"]:
-        np.testing.assert_allclose(row, [*(r + GAMMA * p @ w - w), *-w], atol=ENGINES)
-        w = r + GAMMA * p @ w
 
 
 # What weights consist of
@@ -518,16 +508,12 @@ def test_errors_of_settings_are_those_of_the_library(v8, name, value, of_library
 
 @pytest.mark.parametrize("several", [False, True])
 def test_the_model_file_is_one_of_the_library(v8, several, tmp_path):
-    models = [naive.larger_weights(3, seed) for seed in range(2)]
+    models = naive.several_weights(3, 2)
     found = v8(
         f"""{TYPED} const list = models.map(typed);
         return modelFile(several ? list : list[0], {{...DEFAULT_SETTINGS, depth: 300, discount: 0.95}});""",
-        models=[flat(model) for model in models], several=several,
+        models=[flat(models[seed]) for seed in range(2)], several=several,
     )  # fmt: skip
     path = tmp_path / "model.npz"
     path.write_bytes(bytes(found))
-    model = ictd.load_model(path)
-    assert (model.depth, model.discount, model.scaled) == (300, 0.95, True)
-    expected = np.stack([one.A for one in models]) if several else models[0].A
-    np.testing.assert_array_equal(model.weights.A, expected)
-    np.testing.assert_array_equal(model.weights.u, np.stack([one.u for one in models]) if several else models[0].u)
+    assert ictd.load_model(path) == ictd.Model(models if several else models[0], 300, 0.95)

@@ -79,13 +79,10 @@ def test_both_engines_agree(states, dimension, algo, behaviour, prompts):
 
 def test_a_divergence_ends_no_other_seed(caplog):
     with pytest.warns(UserWarning, match="zero has a smaller MSVE than 2 of 2 models"):
-        model = pretrained(updates=20, seeds=[0, 1], learning_rate=1e200)
+        model = ictd.pretrain(
+            ictd.TaskDistribution("loop", 3), 2, GAMMA, updates=20, seeds=[0, 1], learning_rate=1e200, progress=False
+        )
     assert np.isnan(model.weights.A).all() and "seed 1 diverged at update 2" in caplog.text
-
-
-def pretrained(**settings):
-    """A model after few updates."""
-    return ictd.pretrain(ictd.TaskDistribution("loop", 3), 2, GAMMA, **{"updates": 2, "progress": False} | settings)
 
 
 @pytest.mark.parametrize("features", [[[1.0], [2.0], [-0.5]], 2 * np.eye(3), np.diag([1.0, -1, 1]), 0.7 * np.eye(3)])

@@ -39,11 +39,7 @@ def test_tasks_with_episodes():
     start = np.eye(5)[2]
     tasks = ictd.Tasks(np.stack([walk, walk]), np.zeros((2, 5)), episodic=True, start=start)
     np.testing.assert_allclose(tasks.stationary, [np.array([1, 2, 3, 2, 1]) / 9] * 2, rtol=ROUNDING)
-    assert repr(tasks[1:]) == "<Tasks: 1 tasks, 5 states, with episodes>"
     assert tasks[1:].episodic and tasks[1:].start.tolist() == [start.tolist()]
-    single = ictd.Tasks(walk, np.zeros(5), tasks.stationary[0], episodic=True, start=start)
-    np.testing.assert_array_equal(single.stationary, tasks.stationary[:1])
-    assert not ictd.Tasks([[0.5, 0.5], [0.5, 0.5]], [0, 0]).episodic
 
 
 def test_bairds_counterexample_is_a_task():

@@ -26,7 +26,6 @@ from ictd.baselines import constant_estimate
 from ictd.pretraining import pretrain_history
 from ictd.sampling import sample_paths, unroll
 from ictd.theory.recursion import evolve
-from ictd.theory.updates import estimate_norm, layer_updates
 
 HALVES, REWARD, TWO = np.full((1, 2, 2), 0.5), np.zeros((1, 2)), np.full((2, 2), 0.5)
 ENDING = Tasks([[0, 0.5], [0, 0]], [0, 0], episodic=True)
@@ -69,11 +68,6 @@ def short(tasks=None, **settings):
     return pretrain(tasks or TaskDistribution("loop", 3), 2, 0.9, updates=2, progress=False, **settings)
 
 
-def updates_of(tasks):
-    Z = evolve(theta_td(4), tasks, 0.9, 3)
-    return layer_updates(Z, Z.value, 3)
-
-
 def two_tasks():
     return sample_tasks("loop", 4, 2, rng())
 
@@ -91,10 +85,8 @@ def two_tasks():
         (lambda: stationary_distribution(STUCK, episodic=True), r"states, \[\[1\]\], in which episodes never end; if"),
         (lambda: stationary_distribution(np.eye(2), start=[0, 1]), "start is .*; give episodic=True"),
         (lambda: stationary_distribution(TWO / 2, episodic=True, start=[0, 0.5]), "start sums to 0.5"),
-        (lambda: value_function(np.eye(2), [0, np.inf], 0.5), r"^reward\[1\] is inf, which is not finite"),
         (lambda: value_function(TWO, np.ma.masked_equal([1.0, 2.0], 2), 0.5), "^reward is .* masked entries"),
         (lambda: value_function(TWO, tensor(2, requires_grad=True), 0.5), r"^reward .* Use tensor.detach\(\).num"),
-        (lambda: value_function(np.ones((1, 1), np.float16), [0], 1, True), "^transition is of type float16, whose"),
         (lambda: value_function(TWO, TWO, 0), r"reward has shape \(2, 2\); give \(transition \* reward\)"),
         (lambda: value_function(TWO, [1e308, 1e308], 0.9), r"value\[0\] is beyond the range of floats; give"),
         (lambda: value_function(TWO, [1, 1], 1), r"discount is 1; give a number from 0 to 1 - 2\^-26 .* episodic=True"),
@@ -111,19 +103,16 @@ def two_tasks():
         (lambda: Tasks(HALVES, REWARD, features=np.zeros((2, 2))), r"features\[0\] are all zero"),
         (lambda: Tasks(HALVES, REWARD)[0], "no slice of tasks"),
         (lambda: sample_tasks("boyan", 5, 1, rng(), threshold=0.5), r"'threshold'\]: boyan has no argument threshold"),
-        (lambda: sample_tasks(lambda *_: [*(next(iter([])) for _ in "1")], 4, 1, rng()), "stopped by StopIteration"),
         (lambda: sample_tasks(lambda *_: None, 4, 1, rng()), "returned NoneType; return .transition, reward"),
         (lambda: sample_tasks(lambda *_: (TWO, [0, 0]), 4, 2, rng()), "arrays of shapes"),
         # Trajectories and batches
         (lambda: sample_paths(ENDING, 3, rng()), "tasks has episodes; sample_steps says"),
         (lambda: unroll(ENDING, 3, 0.9, 5, rng()), "tasks has episodes; pretraining takes"),
         (lambda: BatchStatistics([[1, 1]], [[[2, -1], [0, 1]]], [[0.0, 0.0]]), r"transitions\[0, 0, 1\]"),
-        (lambda: BatchStatistics([[0, 0]], np.zeros((1, 2, 2), int), [[0.0, 0.0]]), r"visits\[0\] has no visits"),
         (lambda: BatchStatistics([[2, 1]], [[[1, 0], [0, 1]]], [[0.0, 0.0]]), r"transitions\[0\] .* visits"),
         # Contexts
         (lambda: trajectory([0, 1, 0], [1.0, 2.0, 3.0]), r"rewards has shape \(3,\); .*m = 2\."),
         (lambda: trajectory(["a", "b"], [1.0]), r"^states is \['a', 'b'\] .* whole numbers; pandas.factorize numbers"),
-        (lambda: trajectory([0, 0], [1e200], n=1), r"G\[2, 2\] is not finite"),
         (lambda: transitions(discounts=[1.5, 0]), r"discounts\[0\] is 1.5, not from 0 to 1"),
         (lambda: transitions(next_states=[None, 0]), r"next_states\[0\] is missing, but termin"),
         (lambda: transitions([[0], [1]]), r"states has shape \(2, 1\); .* several steps in each context, or \(m\) for"),
@@ -163,8 +152,6 @@ def two_tasks():
         # Theory
         (lambda: evolve(theta_td(5), two_tasks(), 0.9, 3), r"for 5 states, and the tasks have 4\."),
         (lambda: evolve(theta_td(4), two_tasks(), 1, 3), "discount is 1"),
-        (lambda: updates_of(two_tasks()), "there are 2 tasks; give a multiple of 20"),
-        (lambda: estimate_norm(np.ones((1, 3))), "a standard error needs at least two"),
     ],
 )  # fmt: skip
 def test_what_is_refused_is_named_with_its_remedy(call, message):

@@ -22,7 +22,6 @@ from ictd.storage import (
     save_table,
     save_tables,
     save_text,
-    stacked,
 )
 
 
@@ -33,13 +32,6 @@ def test_arrays_are_stored_with_reproducible_bytes(tmp_path):
     assert file_digest(paths[0]) == file_digest(paths[1])
     b, a = join_arrays(paths, "b", "a")
     assert a.tolist() == [[0, 1, 2], [3, 4, 5]] * 2 and b.dtype == np.uint8
-
-
-def test_parts_are_stacked_along_a_new_axis():
-    parts = [{"a": np.arange(2) + 10 * i, "b": np.array(float(i))} for i in range(3)]
-    arrays = stacked(iter(parts), 3)
-    np.testing.assert_array_equal(arrays["a"], [[0, 1], [10, 11], [20, 21]])
-    np.testing.assert_array_equal(arrays["b"], [0.0, 1.0, 2.0])
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path):

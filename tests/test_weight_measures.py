@@ -110,23 +110,12 @@ def test_there_are_no_other_unidentifiable_directions(env, states, count):
     assert (of_u < 1e-10 * of_u[0]).sum() == 1
 
 
-def test_the_shortest_matrix_has_the_same_outputs_and_the_least_norm():
-    weights = naive.larger_weights(3, 0)
-    shortest = shortest_identifiable(weights.A, 0.9)
-    a = unidentifiable_direction(3, 0.9)
-    projected = ictd.Weights(weights.u, shortest)
-    same = project_identifiable(weights, 0.9)
-    np.testing.assert_allclose(project_identifiable(projected, 0.9).A, same.A, atol=ROUNDING)
-    rng = np.random.default_rng(0)
-    for _ in range(5):
-        other = shortest + np.outer(a, rng.normal(size=6))
-        assert squared_norm(other) > squared_norm(shortest)
-
-
 def test_shares_of_other_representatives():
     rng = np.random.default_rng(1)
     a, theta = unidentifiable_direction(3, 0.9), ictd.theta_td(3).A
     A = np.stack([2 * theta + np.outer(a, rng.normal(size=6)), -theta])
+    # Of the matrices with the same outputs, the one that is orthogonal to the direction has the least norm.
+    np.testing.assert_allclose(a @ shortest_identifiable(A, 0.9), 0, atol=ROUNDING)
     found = representative_shares(A[:, None], 0.9)
     np.testing.assert_allclose(found["pattern_shortest"][:, 0], [1, 0], atol=ROUNDING)
     cosine = np.vdot(A[0], theta) / np.linalg.norm(A[0]) / np.linalg.norm(theta)

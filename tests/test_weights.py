@@ -31,10 +31,7 @@ def test_packed_models_are_those_of_the_results(results, tmp_path):
         with np.load(packed / name) as archive:
             assert {*archive} == {*manifest["arrays"]}
         for seed in range(3):
-            model, expected = ictd.load_model(packed, cell, seed), ictd.load_model(results, cell, seed)
-            np.testing.assert_array_equal(model.weights.A, expected.weights.A)
-            np.testing.assert_array_equal(model.weights.u, expected.weights.u)
-            assert (model.depth, model.discount, model.scaled) == (expected.depth, expected.discount, expected.scaled)
+            assert ictd.load_model(packed, cell, seed) == ictd.load_model(results, cell, seed)
 
 
 def test_weights_that_the_manifest_does_not_list_are_refused(results, tmp_path):

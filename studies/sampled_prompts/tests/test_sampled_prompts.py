@@ -121,22 +121,18 @@ def unseen():
 
 
 def test_weights_are_evaluated_on_whole_prompts(folder):
-    """Each trial has its own tasks, and attention of the paper's weights is not divided here."""
+    """Each trial has its own tasks."""
     table = pd.read_csv(folder / "boyan-3/errors.csv").set_index(
         ["setting", "method", "prompts", "shown", "seed", "context_length"]
     )
     parts, _ = unseen()
-    models = {("paper", "td", "enumerated"): (naive.several_weights(STATES, SEEDS), 4)}
-    models |= {("main", "mc", kind): (weights_of(folder, "main", kind), DEPTH) for kind in FORMATS}
-    for (key, (weights, depth)), shown, length in itertools.product(
-        models.items(), ("step", "grouped", "pseudo"), LENGTHS
-    ):
-        wide = 1 if key[0] != "paper" else length if shown == "step" else STATES
+    for kind, shown, length in itertools.product(FORMATS, ("step", "grouped", "pseudo"), LENGTHS):
+        weights = weights_of(folder, "main", kind)
         for seed, data in enumerate(parts):
-            own = ictd.Weights(weights.u[seed], wide * weights.A[seed])
-            errors = [error(own, depth, data, i, length, shown) for i in range(TEST)]
-            found = table.loc[(*key, shown, seed, length), ["mean", "median"]]
-            np.testing.assert_allclose(found, [np.mean(errors), np.median(errors)], rtol=1e-9)
+            paths, rewards = data.paths[:, : length + 1], data.tasks.reward
+            values = [answer(weights[seed], DEPTH, paths[i], rewards[i], shown) for i in range(TEST)]
+            found = table.loc[("main", "mc", kind, shown, seed, length), ["mean", "median"]]
+            np.testing.assert_allclose(found, summary(data, values)[:2], rtol=1e-9)
     assert len(table.loc["other"]) == 2 * SEEDS * 3 * len(LENGTHS)
 
 
@@ -148,12 +144,6 @@ def answer(weights, depth, path, reward, shown="step"):
         share = 1 if shown == "grouped_length" else columns.shape[1] / STATES
     model = ictd.LinearTransformer(ictd.Weights(weights.u, share * weights.A), depth)
     return model(ictd.joint_prompt(columns), queries=STATES).detach().numpy()
-
-
-def error(weights, depth, data, i, length, shown):
-    """MSVE of one Transformer on the context of one task."""
-    values = answer(weights, depth, data.paths[i, : length + 1], data.tasks.reward[i], shown)
-    return (data.tasks.stationary[i] * (values - data.value[i]) ** 2).sum()
 
 
 def read(weights, path, reward, shown):
@@ -181,7 +171,7 @@ def summary(data, values):
     return [np.mean(msves), np.median(msves), np.mean(levels), deviations, np.median(correlations), np.median(values)]
 
 
-UNTUNED = ["step", "grouped", "pseudo", "ones", "per_state", "mean_state", "centred"]
+UNTUNED = ["step", "grouped", "pseudo", "grouped_length", "ones", "per_state", "mean_state", "centred"]
 WITH_FACTOR = ["step", "grouped", "centred"]
 
 
@@ -191,7 +181,7 @@ def test_the_paper_s_weights_are_read_in_several_ways(folder, method):
     table = pd.read_csv(folder / "boyan-3/errors.csv")
     table = table[(table["setting"] == "paper") & (table["method"] == method)]
     rows = table.set_index(["shown", "context_length", "seed"]).sort_index()
-    assert {*table["shown"]} == {*UNTUNED, "grouped_length", *(f"{way}_tuned" for way in WITH_FACTOR)}
+    assert {*table["shown"]} == {*UNTUNED, *(f"{way}_tuned" for way in WITH_FACTOR)}
     parts, tuning = unseen()
     # Each trial has six of the eleven tuning tasks, or five.
     trials = [naive.several_weights(STATES, SEEDS)[seed] for seed in range(SEEDS)]
@@ -199,7 +189,7 @@ def test_the_paper_s_weights_are_read_in_several_ways(folder, method):
 
     def values(data, i, length, way, seed, factor):
         weights = trials[seed] if method == "td" else theta
-        divisor = STATES if way in ("grouped", "pseudo") else length
+        divisor = STATES if way in ("grouped", "pseudo", "grouped_length") else length
         whole = ictd.Weights(weights.u, factor * divisor * weights.A)
         return read(whole, data.paths[i, : length + 1], data.tasks.reward[i], way)
 
@@ -222,13 +212,9 @@ def test_the_paper_s_weights_are_read_in_several_ways(folder, method):
                 np.testing.assert_allclose(measured, expected, rtol=1e-6, err_msg=shown)
 
 
-def test_grouped_columns_are_divided_by_their_number():
-    """As the columns of the paper's prompts."""
-    weights, (data, _) = naive.several_weights(STATES, SEEDS)[0], unseen()[0]
-    found = evaluate.Readings.of(data, 2, True).estimates("grouped_length", weights[None], 4)
-    expected = [answer(weights, 4, data.paths[i, :3], data.tasks.reward[i], "grouped_length") for i in range(TEST)]
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert (data.context(2).visits > 0).sum(axis=-1).min() < STATES
+def test_attention_is_divided_by_the_number_of_steps_if_it_is_scaled():
+    divided, whole = (evaluate.Readings.of(unseen()[0][0], 2, scaled).grams["step"] for scaled in (True, False))
+    np.testing.assert_allclose(2 * divided, whole)
 
 
 def test_baselines_by_their_definitions():

@@ -57,14 +57,10 @@ def ratio(first, second):
     return bootstrap(lambda a, b: {"ratio": a / b}, first, second)["ratio"].estimate()
 
 
-STEP, GROUPED = study.SHOWN["step"], study.SHOWN["grouped"]
-
-
 @pytest.mark.parametrize(
     ("name", "setting", "length", "first", "second"),
     [
-        ("below_lstd", ("mc", GROUPED, "100 steps"), 100, "paper mc enumerated grouped", "lstd"),
-        ("below_constant", ("td", STEP, "5 steps"), 5, "paper td enumerated step", "constant_tuned"),
+        ("below_constant", ("td", study.SHOWN["step"], "5 steps"), 5, "paper td enumerated step", "constant_tuned"),
         ("visits", "td-loop-5-30", 100, "paper td enumerated grouped loop", "lstd"),
         ("own_format", ("td", study.PROMPTS["grouped"]), 100, "main td grouped step",
          "main td grouped grouped"),
