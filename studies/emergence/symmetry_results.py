@@ -462,16 +462,17 @@ def confined_equations(results):
 def spaces(results):
     """Runs with all of P and Q trained, by the start of P's corner: medians, and for A least and greatest values.
 
-    MSVE is the median over tasks on enumerated prompts; "corner and A" has the MSVE with all other entries set to zero.
-    A: squared cosine to theta^TD, with a sign. A12 / A11: ratio of the coefficients of I and -I in these blocks, one
-    for theta^TD.  Corner, u: shares of the squared norm of P. Layer: squared cosine of the changes by a layer and TD
-    errors.
+    MSVE is the median over tasks on enumerated prompts, over that of predicting zero; "corner and A" is the same with
+    all other entries set to zero.  A: squared cosine to theta^TD, with a sign. A12 / A11: ratio of the coefficients of
+    I and -I in these blocks, one for theta^TD.  Corner, u: shares of the squared norm of P. Layer: squared cosine of
+    the changes by a layer and TD errors.
     """
-    columns = {"median": "MSVE", "zero": "predicting zero", "kept": "corner and A", "pattern": "A"}
-    columns |= {"bootstrap": "A12 / A11", "corner_share": "corner", "u_share": "u", "layer": "layer"}
+    columns = {"median": "MSVE", "kept": "corner and A", "pattern": "A", "bootstrap": "A12 / A11"}
+    columns |= {"corner_share": "corner", "u_share": "u", "layer": "layer"}
     rows = []
     for names, runs in results["space"].groupby([*SPACE, "corner"], sort=False):
         medians = runs[[*columns]].median().rename(columns)
+        medians[["MSVE", "corner and A"]] /= runs["zero"].iloc[0]
         ends = {"A, least": runs["pattern"].min(), "A, greatest": runs["pattern"].max()}
         rows.append(dict(zip([*SPACE, "start"], names, strict=True)) | dict(medians) | ends)
     return pd.DataFrame(rows)
