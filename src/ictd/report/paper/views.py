@@ -40,8 +40,8 @@ def summary(results):
 <li>Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
 states tried. {" ".join(others)}</li>
 <li>On {words(results.evaluated_on[0])}, with the longest context, the mean squared value error (MSVE) is lower than
-that of predicting zero in {below_zero} of {len(cells(results.settings))} cells (algorithm and setting of pretraining), and
-lower than that of one constant for all states in {below_constant}.</li>
+that of predicting zero in {below_zero} of {len(cells(results.settings))} cells (algorithm and setting of
+pretraining), and lower than that of one constant for all states in {below_constant}.</li>
 </ul>"""
 
 
