@@ -37,6 +37,16 @@ def on_constants(numbers: np.ndarray, states: int, discount: float) -> tuple[np.
     return alpha + states * beta + discount * h, a + states * b + discount * c
 
 
+def matrix_of(numbers: np.ndarray, states: int) -> np.ndarray:
+    """A (..., 2n, 2n) with these ``eight_numbers`` (..., 6)."""
+    return states * np.tensordot(numbers, basis(8, states), axes=1)
+
+
+def layer_factor(s: np.ndarray, t: np.ndarray, discount: float) -> np.ndarray:
+    """The factor lambda (...) by which a layer multiplies constants."""
+    return 1 - s * (1 - discount) + t * (1 + discount)
+
+
 def powers(factor: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
     """The sum of lambda^l over l < L, and its derivative, for factors lambda (...)."""
     layers = np.arange(depth)
@@ -64,10 +74,17 @@ def outside_by_law(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
     return (factor - 1 + s * (1 - discount)) / (1 + discount)
 
 
+def two_by_law(numbers: np.ndarray, states: int, discount: float, depth: int) -> np.ndarray:
+    """``eight_numbers`` (..., 6) with their alpha and beta, the a of the law, NaN if there is none, and zeros."""
+    two = numbers * [1, 1, 0, 0, 0, 0]
+    s, _ = on_constants(two, states, discount)
+    two[..., 2] = outside_by_law(s, discount, depth)
+    return two
+
+
 def stiffness(s: np.ndarray, t: np.ndarray, discount: float, depth: int) -> np.ndarray:
     """How many times as much the answer to rewards of one changes with t as with s."""
-    factor = 1 - s * (1 - discount) + t * (1 + discount)
-    total, slope = powers(factor, depth)
+    total, slope = powers(layer_factor(s, t, discount), depth)
     by_s = total - (s - t) * (1 - discount) * slope
     by_t = -total + (s - t) * (1 + discount) * slope
     return by_t / by_s

@@ -22,7 +22,7 @@ the same way as 11' in the upper half: a' x = 0 for a = [-gamma 1; 1] and every 
 import numpy as np
 
 from ictd.transformer import Weights
-from ictd.weight_measures import shortest_identifiable, squared_norm
+from ictd.weight_measures import project_identifiable, shortest_identifiable, squared_norm
 
 # The directions of each set of numbers, by the count of its numbers.
 SETS = {
@@ -50,6 +50,11 @@ def basis(count: int, states: int) -> np.ndarray:
 def without_u(A: np.ndarray) -> Weights:
     """Weights with these A (..., 2n, 2n) and u = 0."""
     return Weights(np.zeros(A.shape[:-1]), A)
+
+
+def identifiable(A: np.ndarray, discount: float) -> np.ndarray:
+    """The representative of A (..., 2n, 2n) whose lower half has columns that sum to zero, as in claim "pattern"."""
+    return project_identifiable(without_u(A), discount).A
 
 
 def nearest_numbers(A: np.ndarray, bases: np.ndarray, discount: float) -> np.ndarray:

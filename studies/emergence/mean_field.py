@@ -25,8 +25,7 @@ from ictd.mrp import sample_tasks
 from ictd.rng import generator
 from ictd.storage import save_arrays
 from ictd.transformer import initial_weights
-from studies.emergence.constants import eight_numbers, hessian, on_constants, outside_by_law
-from studies.emergence.few_numbers import basis
+from studies.emergence.constants import eight_numbers, hessian, matrix_of, two_by_law
 from studies.emergence.symmetry import Gradient, label_mean, tasks_of
 
 # Tasks for the mean of a Hessian.
@@ -55,10 +54,8 @@ def start_of(setting: dict) -> np.ndarray:
 def confined(A: np.ndarray, setting: dict) -> np.ndarray:
     """A (2n, 2n) with alpha and beta, the a of the law of constants (0 if there is none), and no other numbers."""
     states, discount = setting["states"], setting["discount"]
-    numbers = eight_numbers(A, discount) * [1, 1, 0, 0, 0, 0]
-    s, _ = on_constants(numbers, states, discount)
-    numbers[2] = np.nan_to_num(outside_by_law(s, discount, setting["depth"]))
-    return states * np.tensordot(numbers, basis(8, states), axes=1)
+    numbers = two_by_law(eight_numbers(A, discount), states, discount, setting["depth"])
+    return matrix_of(np.nan_to_num(numbers), states)
 
 
 def equation(setting: dict) -> np.ndarray:

@@ -12,8 +12,8 @@ from ictd.prompt import ENUMERATED
 from ictd.storage import load_arrays, save_arrays
 from ictd.transformer import Weights
 from ictd.weight_measures import shortest_identifiable
-from studies.emergence.constants import eight_numbers, on_constants, outside_by_law
-from studies.emergence.few_numbers import basis, without_u
+from studies.emergence.constants import eight_numbers, matrix_of, two_by_law
+from studies.emergence.few_numbers import without_u
 from studies.emergence.questions import estimates_of_runs
 from studies.emergence.symmetry import family_part
 
@@ -81,13 +81,8 @@ def errors_of_parts(A: np.ndarray, data: UnseenTasks, depth: int) -> np.ndarray:
     """Median MSVE (parts, S) over tasks of ``PARTS`` of A (S, 2n, 2n), on enumerated prompts."""
     discount, n = data.discount, data.tasks.states
     numbers = eight_numbers(A, discount)
-    two = numbers * [1, 1, 0, 0, 0, 0]
-    s, _ = on_constants(two, n, discount)
-    by_law = two.copy()
-    by_law[:, 2] = outside_by_law(s, discount, depth)
-    nothing, two, by_law, eight = (
-        n * np.tensordot(part, basis(8, n), axes=1) for part in (0 * numbers, two, by_law, numbers)
-    )
+    two, by_law = numbers * [1, 1, 0, 0, 0, 0], two_by_law(numbers, n, discount, depth)
+    nothing, two, by_law, eight = (matrix_of(part, n) for part in (0 * numbers, two, by_law, numbers))
     parts = nothing, family_part(shortest_identifiable(A, discount)), two, by_law, eight, A
     return np.stack([np.median(errors(without_u(part), data, [ENUMERATED], depth)[0], axis=-1) for part in parts])
 

@@ -23,8 +23,8 @@ from ictd.rng import generator
 from ictd.storage import long_table, save_table
 from ictd.training_data import EnumeratedPrompts, training_blocks
 from ictd.transformer import theta_td
-from ictd.weight_measures import cosine, project_identifiable, squared_norm
-from studies.emergence.few_numbers import without_u
+from ictd.weight_measures import cosine, squared_norm
+from studies.emergence.few_numbers import identifiable
 
 
 def main(setting: dict, discount: float, updates: int, test_tasks: int, output: Path) -> None:
@@ -179,7 +179,7 @@ def kept(P: np.ndarray, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def measures(P: np.ndarray, Q: np.ndarray, discount: float) -> dict[str, np.ndarray]:
     """Measures (C, S) of P and Q (C, S, D, D)."""
     corner, whole = P[..., -1, -1], squared_norm(P)
-    A = project_identifiable(without_u(Q[..., :-1, :-1]), discount).A
+    A = identifiable(Q[..., :-1, :-1], discount)
     n = A.shape[-1] // 2
     along = np.sign(corner) * cosine(A, theta_td(n).A)
     first, second = (np.trace(block, axis1=-2, axis2=-1) for block in (A[..., :n, :n], A[..., :n, n:]))

@@ -20,8 +20,8 @@ from ictd.mrp import TaskDistribution, register_environment, relabelled
 from ictd.statistics import Estimate
 from ictd.training_data import Block, EnumeratedPrompts, training_blocks
 from ictd.transformer import preconditioned_td
-from ictd.weight_measures import preconditioner, project_identifiable, shortest_identifiable
-from studies.emergence.few_numbers import nearest, without_u
+from ictd.weight_measures import preconditioner, shortest_identifiable
+from studies.emergence.few_numbers import identifiable, nearest, without_u
 
 
 @register_environment("dense_rows")
@@ -63,11 +63,13 @@ def share_of_mean(A: np.ndarray, bases: np.ndarray, discount: float) -> Estimate
     """
     parts = np.stack([nearest(A, bases, discount), shortest_identifiable(A, discount)], axis=1)
 
-    def ratio(rows: np.ndarray) -> float:
-        part, whole = (rows.sum(axis=0) ** 2).sum(axis=-1) - (rows**2).sum(axis=(0, 2))
-        return part / whole
+    return jackknife(ratio_of_means, parts.reshape(len(A), 2, -1))
 
-    return jackknife(ratio, parts.reshape(len(A), 2, -1))
+
+def ratio_of_means(runs: np.ndarray) -> float:
+    """Ratio of the squared norms of two expected vectors, from inner products of different runs (S, 2, k)."""
+    first, second = (runs.sum(axis=0) ** 2).sum(axis=-1) - (runs**2).sum(axis=(0, 2))
+    return first / second
 
 
 def circulant(states: int) -> np.ndarray:
@@ -94,7 +96,7 @@ def label_mean(A: np.ndarray) -> np.ndarray:
 def step_sizes(A: np.ndarray, discount: float) -> np.ndarray:
     """alpha and beta (..., 2) of A (..., 2n, 2n), for attention divided by n."""
     n = A.shape[-1] // 2
-    A = project_identifiable(without_u(A), discount).A
+    A = identifiable(A, discount)
     G = preconditioner(A)[..., :n, :]
     diagonal = np.trace(G, axis1=-2, axis2=-1) / n
     others = (G.sum(axis=(-2, -1)) - n * diagonal) / (n * (n - 1))
@@ -108,7 +110,7 @@ def constant_factor(A: np.ndarray, discount: float) -> np.ndarray:
     I] and t = a + n b of N [I, I], divided by n.
     """
     n = A.shape[-1] // 2
-    rows = project_identifiable(without_u(A), discount).A[..., :n, :].sum(axis=-2) / n
+    rows = identifiable(A, discount)[..., :n, :].sum(axis=-2) / n
     return 1 + rows[..., :n].mean(axis=-1) + discount * rows[..., n:].mean(axis=-1)
 
 

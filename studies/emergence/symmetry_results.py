@@ -15,12 +15,20 @@ from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap_mean
 from ictd.storage import load_named
-from ictd.weight_measures import project_identifiable, residual, shortest_identifiable
-from studies.emergence.constants import eight_numbers, on_constants, outside_by_law, stiffness
-from studies.emergence.few_numbers import basis, share, without_u
+from ictd.weight_measures import residual, shortest_identifiable
+from studies.emergence.constants import eight_numbers, layer_factor, on_constants, outside_by_law, stiffness
+from studies.emergence.few_numbers import basis, identifiable, share
 from studies.emergence.identities import DEPTH, UPDATES
 from studies.emergence.relabelled import PARTS as PARTS_OF_A
-from studies.emergence.symmetry import circulant, family_part, jackknife, label_mean, share_of_mean, step_sizes
+from studies.emergence.symmetry import (
+    circulant,
+    family_part,
+    jackknife,
+    label_mean,
+    ratio_of_means,
+    share_of_mean,
+    step_sizes,
+)
 
 # Sets of numbers.
 NAMES = {1: "one", 2: "two", 4: "four", 8: "eight"}
@@ -436,7 +444,7 @@ def stiffnesses(results):
             measured, formula, values = stiffness_of(setting)
             columns = {"s": s, "t": t, "t by the law": outside_by_law(s, discount, depth)}
             columns["if lambda is 1"] = s * (1 - discount) / (1 + discount)
-            columns["lambda"] = 1 - s * (1 - discount) + t * (1 + discount)
+            columns["lambda"] = layer_factor(s, t, discount)
             columns |= {"stiffness": measured, "by the formula": formula}
             columns |= {"second": values[:, 1], "third": values[:, 2]}
             medians = {column: np.median(numbers) for column, numbers in columns.items()}
@@ -548,8 +556,8 @@ def quoted(results):
     errors = np.nan_to_num(np.concatenate([*law_errors(results).values()]), nan=np.inf)
     found["pinned_level"] = np.median(np.concatenate([*law_errors(results, level=True).values()]))
     found |= {"pinned_median": np.median(errors), "pinned_runs": (errors < pinned.claim.threshold).mean()}
-    for name in ("stiffness", "by the formula", "second"):
-        found[f"{name.replace(' ', '_')}_td"] = stiffnesses.make(results).set_index("setting").loc["td", name]
+    of_td = stiffnesses.make(results).set_index("setting").loc["td"]
+    found |= {f"{name.replace(' ', '_')}_td": of_td[name] for name in ("stiffness", "by the formula", "second")}
     for name, setting in results["confined"].items():
         two = step_sizes(np.stack([setting["equation"][-1], setting["runs"][:, -1].mean(axis=0)]), setting["discount"])
         predicted, of_runs = two * [1, setting["states"]]
@@ -563,20 +571,10 @@ def quoted(results):
     return found
 
 
-def identifiable(A: np.ndarray, discount: float) -> np.ndarray:
-    """The representative (..., 2n, 2n) of A that decides claim "pattern"."""
-    return project_identifiable(without_u(A), discount).A
-
-
 def order_in_the_rest(A: np.ndarray) -> float:
     """Share that the eight numbers do not have in what theta^TD leaves of the expected A, from runs (S, 2n, 2n).
 
     Squared norms are means of inner products of different runs.
     """
-    rest = residual(A)
-    outside = A - label_mean(A)
-
-    def squared(rows: np.ndarray) -> float:
-        return (rows.sum(axis=0) ** 2).sum() - (rows**2).sum()
-
-    return squared(outside) / squared(rest)
+    parts = np.stack([A - label_mean(A), residual(A)], axis=1)
+    return ratio_of_means(parts.reshape(len(A), 2, -1))

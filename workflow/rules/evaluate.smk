@@ -43,7 +43,7 @@ use rule step as unseen with:
     priority: 1
 
 
-# The same on the further environments; the wildcard gives the step its parameter `evaluation_env`.
+# Evaluation on the further environments; the wildcard gives the step its parameter `evaluation_env`.
 use rule baselines as baselines_elsewhere with:
     input:
         options=step("ictd.steps.baselines", config["evaluation"]),
