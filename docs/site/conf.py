@@ -23,7 +23,7 @@ html_title = "ictd"
 html_show_sourcelink = False
 html_show_copyright = False
 html_math_renderer = "mathml"
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "html_image"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -31,10 +31,10 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 # Pages of results that this machine has: files of the site's first folder.
 PAGES = {
-    "explore.html": "Pretrain it in the browser",
-    "report.html": "Report: every claim, figure and table",
-    "article.pdf": "Article",
-} | {f"{study}/{study}.html": f"Results of the study {study}" for study in STUDIES}
+    "report.html": "report",
+    "explore.html": "lesson in the browser",
+    "article.pdf": "article",
+} | {f"{study}/{study}.html": f"study {study.replace('_', ' ')}" for study in STUDIES}
 SHOWN = {name: title for name, title in PAGES.items() if (RESULTS / name).exists()}
 html_extra_path = [str(RESULTS / name) for name in SHOWN]
 # The pages in the navigation, which README.md, read on other sites, does not list.
@@ -78,8 +78,8 @@ def read_page(app, name, source):
         link = f'<a href="{"../" * name.count("/")}{Path(page).name}">{page}</a>'
         source[0] = re.sub(f"`(results/)?{re.escape(page)}`", link, source[0])
     if name == root_doc:
-        links = "".join(f'- <a href="{Path(page).name}">{title}</a>\n' for page, title in SHOWN.items())
-        source[0] = source[0].replace("\n![", f"\n{links}\n![", 1)
+        links = " · ".join(f'<a href="{Path(page).name}">{title}</a>' for page, title in SHOWN.items())
+        source[0] = source[0].replace("\n## ", f"\nResults: {links}\n\n## ", 1)
         source[0] += "".join(NAVIGATION % (title, "\n".join(pages)) for title, pages in LISTS.items())
 
 
