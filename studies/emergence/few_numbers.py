@@ -6,7 +6,7 @@ With u = 0, these directions treat all states equally:
     a, b:         N = [I; 0], [11'; 0]    in A = N [I, I],
     H, c:         the lower half of A, H = I in [0; H] [-I, I] and N = [0; I] in N [I, I].
 
-alpha alone is theta^TD times a step size.  With alpha and beta a layer is an update of *deflated TD*,
+alpha alone is theta^TD times a step size.  With alpha and beta a layer is an update of the form of *deflated TD*,
 
     w <- w + (alpha I + beta 11') (mean TD error of each state).
 

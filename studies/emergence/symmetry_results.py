@@ -1,5 +1,6 @@
 """Claims, tables and a figure on symmetry: eight numbers, relabelled tasks, and the equation of the mean."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -122,7 +123,7 @@ def mean_outside(results):
 
 @claim(">", 0.98)
 def two_numbers(results):
-    """On tasks without order, single runs are deflated TD, as far as A acts on TD errors.
+    """On tasks without order, single runs are TD with an extra step along constants, as far as A acts on TD errors.
 
     The share of alpha I + beta 11' in the squared norm of the family part of A.
     """
@@ -155,7 +156,7 @@ def pinned(results):
         yield name, Trials(errors)
 
 
-def law_errors(results: dict, level: bool = False) -> dict[str, np.ndarray]:
+def law_errors(results: dict, level: bool = False, law: Callable = outside_by_law) -> dict[str, np.ndarray]:
     """The error (S,) of each run of claim ``pinned``, NaN if no t makes constants exact, by cell.
 
     With ``level``, the law has the median s of the cell in place of the s of a run.
@@ -165,8 +166,13 @@ def law_errors(results: dict, level: bool = False) -> dict[str, np.ndarray]:
         depth = int(name.split("-")[-1])
         s, t = constants_of(cell["A"][RELABELLED], results["discount"])
         s = np.median(s) if level else s
-        errors[name] = np.abs(t / outside_by_law(s, results["discount"], depth) - 1)
+        errors[name] = np.abs(t / law(s, results["discount"], depth) - 1)
     return errors
+
+
+def law_at_one(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
+    """The t of the law of constants at lambda = 1, in proportion to s at every depth."""
+    return s * (1 - discount) / (1 + discount)
 
 
 @claim("<", 0.1)
@@ -556,6 +562,10 @@ def quoted(results):
     errors = np.nan_to_num(np.concatenate([*law_errors(results).values()]), nan=np.inf)
     found["pinned_level"] = np.median(np.concatenate([*law_errors(results, level=True).values()]))
     found |= {"pinned_median": np.median(errors), "pinned_runs": (errors < pinned.claim.threshold).mean()}
+    found["pinned_at_one"] = np.median(np.concatenate([*law_errors(results, law=law_at_one).values()]))
+    constants = [cell["constants"][RELABELLED].mean() for cell in results["runs"].values()]
+    found |= {"constants_lowest": min(constants), "constants_highest": max(constants)}
+    found["constants_left"] = results["runs"][results["main_cell"]]["constants_family"][RELABELLED].mean()
     of_td = stiffnesses.make(results).set_index("setting").loc["td"]
     found |= {f"{name.replace(' ', '_')}_td": of_td[name] for name in ("stiffness", "by the formula", "second")}
     for name, setting in results["confined"].items():

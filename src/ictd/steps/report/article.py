@@ -132,10 +132,11 @@ def _minutes(benchmarks: Path, studies: list[str]) -> dict[str, float]:
 
 
 def _section(page: str, heading: str) -> str:
-    """The text of a section of a page, without its heading and its images."""
+    """The text of a section of a page, without its heading, its images and what checks its statements."""
     level = re.search(rf"^(#+) {re.escape(heading)}$", page, re.MULTILINE)
     if not level:
         raise ValueError(f"the article asks for the section {heading!r}, which the page does not have.")
     rest = re.sub(r"!\[.*?\]\(.*?\)", "", page[level.end() :])
+    rest = re.sub(r"^\*Checked:\*.*?(?=^$)", "", rest, flags=re.DOTALL | re.MULTILINE)
     end = re.search(rf"^#{{1,{len(level[1])}}} ", rest, re.MULTILINE)
     return rest[: end.start()] if end else rest
