@@ -451,7 +451,8 @@ def formats_and_training(results):
 
     MSVE on unseen tasks in the main setting, means over trials, after pretraining by TD. The weights from the paper's
     pretraining are evaluated with a column for each step, with a column for each visited state (grouped), and with the
-    level of the constant (centred). The constant is the mean observed reward over 1 - gamma times a tuned factor.
+    mean reward subtracted and the constant added (centred). The constant is the mean observed reward over 1 - gamma
+    times a tuned factor. LSTD has the best ridge, or pseudo-steps of the mean chain.
     """
     drawn, axes = plt.subplots(figsize=(WIDTH, 2.8))
     cell, at = results["main_cells"][0], results["place"]
@@ -459,9 +460,10 @@ def formats_and_training(results):
         "the paper's Transformer": (paper(cell, "step"), COLOURS[cell.algo], SOLID),
         "the same, grouped": (paper(cell, "grouped"), COLOURS[cell.algo], DASHED),
         "the same, centred": (paper(cell, "centred_tuned"), COLOURS[cell.algo], DASH_DOTTED),
-        "pretrained on contexts": (run("main", cell.algo), COLOURS[cell.algo], DOTTED),
-        "constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
+        "pretrained on samples": (run("main", cell.algo), COLOURS[cell.algo], DOTTED),
+        "tuned constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
         "LSTD, best ridge": (baseline("lstd", at), COLOURS["lstd"], SOLID),
+        "LSTD, mean-chain steps": (baseline("lstd_prior", at), COLOURS["lstd"], DASHED),
         "posterior mean": (baseline("bayes", at), INK, SOLID),
     }
     draw_lines(axes, results, methods, lambda method, length: msve(results, method, length).mean())

@@ -15,8 +15,8 @@ HOLDS, NOT_SHOWN, REFUTED = "holds", "not shown", "refuted"
 VERDICTS = {HOLDS: "holds", NOT_SHOWN: "not-shown", REFUTED: "refuted"}
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:([a-z]\w*)-)?([^\W\d]\w*)-(\d+)(?:-(\d+))?")
-# The largest number of settings that a verdict names, which is the paper's number of cells.
-LISTED = 14
+# The largest number of settings that a verdict names.
+LISTED = 4
 
 
 def verdict_by(

@@ -52,12 +52,12 @@ def msve_curves(panels: dict[str, tuple[list, dict]], weights: pd.DataFrame, eva
         for method, trials in logs.items():
             look = {"color": COLOURS[method], "ls": LOOKS[method].dashes, "lw": 1, "label": NAMES[method]}
             axes.plot(trials.columns, 10 ** trials.mean(), **look)
-        _draw_medians(axes, over_tasks, "zero", "any", cells[0]._replace(depth=0))
+        _draw_medians(axes, over_tasks, "zero", "any", cells[0]._replace(depth=0), "medians over tasks")
         axes.set(yscale="log", title=title, xlabel="\n".join(["context steps", *notes]))
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     for axes in grid[:, 0]:
-        axes.set_ylabel(f"MSVE{evaluated_on}\n(dotted: medians)")
+        axes.set_ylabel(f"MSVE{evaluated_on}")
     legend(figure)
     return figure
 
@@ -76,8 +76,8 @@ def _draw_trials(axes, ratios: pd.DataFrame, zero: pd.Series, algo: str) -> None
     axes.fill_between(ratios.columns, low, high, color=COLOURS[algo], alpha=0.25, lw=0)
 
 
-def _draw_medians(axes, over_tasks: pd.DataFrame, method: str, env: str, cell) -> None:
-    """Draw the medians over tasks of a method."""
+def _draw_medians(axes, over_tasks: pd.DataFrame, method: str, env: str, cell, label: str = "") -> None:
+    """Draw the medians over tasks of a method, with a label for the legend."""
     medians = rows_with(over_tasks, method=method, env=env, states=cell.states, depth=cell.depth)
     medians = medians[medians["context_length"] > 0]
-    axes.plot(medians["context_length"], medians["median"], color=COLOURS[method], lw=1, ls=":")
+    axes.plot(medians["context_length"], medians["median"], color=COLOURS[method], lw=1, ls=":", label=label)

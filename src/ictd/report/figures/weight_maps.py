@@ -51,11 +51,7 @@ def weight_maps(
     names = [r"$\theta^{\mathrm{TD}}$", *(NAMES[algo] for algo in algos)]
     for axes, name in zip(grid[0], names, strict=True):
         axes.set_title(name)
-    bar = figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
-    shown = (
-        "entries scaled to [-1, 1]; strip: last row of $P$\nbelow: squared cosine of identifiable $A$; trials above 0.5"
-    )
-    bar.set_label(shown, fontsize=8)
+    figure.colorbar(image, ax=grid, location="bottom", aspect=40, shrink=0.6, ticks=[-1, 0, 1])
     return figure
 
 

@@ -113,7 +113,9 @@ def verdict_chart(sentences: list[dict], claims: list[dict], cells: list[Cell], 
         f'<th colspan="{len([*group])}">{in_words(setting).replace(", ", "<br>")}</th>'
         for setting, group in groupby(cells, key=lambda cell: cell.setting)
     ]
-    rows = [f"<th></th>{''.join(heads)}", f"<th></th>{''.join(f'<th>{words(cell.algo)}</th>' for cell in cells)}"]
+    algos = [f"<th>{words(cell.algo)}</th>" for cell in cells]
+    head = "".join(f"<tr><th></th>{''.join(row)}</tr>\n" for row in (heads, algos))
+    rows = []
     for sentence in sentences:
         if sentence["kind"] == "claim":
             quote = text(shorten(sentence["quote"], 120, placeholder=" …"))
@@ -122,7 +124,7 @@ def verdict_chart(sentences: list[dict], claims: list[dict], cells: list[Cell], 
             squares = "".join(_square(sentence, by_id, str(cell), main) for cell in cells)
             rows.append(f'<th scope="row">{link} <b class="{VERDICTS[verdict]}">{verdict}</b></th>{squares}')
     body = "".join(f"<tr>{row}</tr>\n" for row in rows)
-    return f'<table class="chart" style="--cells: {len(cells)}">\n{body}</table>'
+    return f'<table class="chart" style="--cells: {len(cells)}">\n<thead>{head}</thead>\n<tbody>{body}</tbody></table>'
 
 
 def _square(sentence: dict, by_id: dict[str, dict], cell: str, main: tuple[str, int, int]) -> str:

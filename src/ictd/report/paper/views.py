@@ -17,7 +17,18 @@ from ictd.report.names import LOOKS
 from ictd.report.paper import sentence_tables, tables
 from ictd.report.paper.sentences import counted, in_one_sentence
 from ictd.report.part import table
-from ictd.report.verdicts import HOLDS, by_name, count, holding, verdict_by, verdict_in_words, verdict_on, words
+from ictd.report.tables import load_table
+from ictd.report.verdicts import (
+    HOLDS,
+    REFUTED,
+    by_name,
+    count,
+    holding,
+    verdict_by,
+    verdict_in_words,
+    verdict_on,
+    words,
+)
 from ictd.storage import load_text
 
 THRESHOLDS = (0.4, 0.45, 0.5, 0.55, 0.6)
@@ -36,13 +47,21 @@ def summary(results):
     tests = by_name(results.claims)
     below_zero, below_constant = (holding(tests.get(name, [])) for name in ("beats_zero", "beats_constant"))
     return f"""<ul class="lead">
-<li><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)}</li>
+<li><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)} {_by_choices(results)}</li>
 <li>Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
 states tried. {" ".join(others)}</li>
 <li>On {words(results.evaluated_on[0])}, with the longest context, the mean squared value error (MSVE) is lower than
 that of predicting zero in {below_zero} of {len(cells(results.settings))} cells (algorithm and setting of
-pretraining), and lower than that of one constant for all states in {below_constant}.</li>
+pretraining), and lower than that of one constant for all states in {below_constant} of them.</li>
 </ul>"""
+
+
+def _by_choices(results) -> str:
+    """How the counts change with the tasks and the matrix on which the sentences are tested, as HTML."""
+    counts = load_table(results.folder / "tables/choices.csv")
+    ranges = [f"{counts[verdict].min()} to {counts[verdict].max()}" for verdict in (HOLDS, REFUTED)]
+    link = f'<a href="#{html.anchor("table", "choices")}">choices</a>'
+    return f"By other {link} of unseen tasks and of the matrix, {ranges[0]} hold and {ranges[1]} are refuted."
 
 
 @table
@@ -80,13 +99,12 @@ def _not_in_this_run(results) -> str:
 
 @table
 def claims(results):
-    """A sentence is tested in the cells that it covers: the main setting, or the cells of one hyperparameter study.
+    """A test holds if its 95% interval is on the claim's side of the threshold, is refuted if it is on the other side,
+    and is not shown otherwise. A sentence has the worst verdict of its tests in all cells that it covers.
 
-    A test holds if its whole 95% interval is on the claim's side of the threshold, it is refuted if the whole interval
-    is on the other side, and it is not shown if the interval contains the threshold. A sentence holds if all of its
-    tests hold in all cells that it covers, it is refuted if one test is refuted in one cell, and it is not shown
-    otherwise. The closest test is the one with the worst verdict that is closest to its threshold, or farthest beyond
-    it. Tests beside a sentence are ours: they are stricter, or look at the same from another side, and decide nothing.
+    It covers the main setting, or the cells of one hyperparameter study. The closest test is the one with the worst
+    verdict that is closest to its threshold, or farthest beyond it. Tests beside a sentence are ours: they are
+    stricter, or look at the same from another side, and decide nothing.
     """
     counted, others = (
         html.table(sentence_tables.sentences_overview(results.decided, results.on_experiments, counted))
