@@ -37,8 +37,8 @@ PROMPTS = {"step": "contexts, a column for each step", "grouped": "grouped conte
 SHOWN = {
     "step": "a column for each step",
     "step_tuned": "tuned factor",
-    "per_state": "over the answer to reward 1",
-    "mean_state": "over its mean over states",
+    "per_state": "divided by the gain of the state",
+    "mean_state": "divided by the mean gain",
     "centred": "centred",
     "centred_tuned": "centred, tuned factor",
     "grouped": "grouped",
@@ -367,7 +367,7 @@ def gain(results):
             methods = readings(cell) | {BASELINES[name]: baseline(name, at) for name in names}
             one = {"cell": str(cell), "steps": length}
             one |= {label: mean_and_median(results, method, length) for label, method in methods.items()}
-            one["answer to reward 1"] = msve(results, paper(cell, "ones"), length, "typical").mean()
+            one["gain"] = msve(results, paper(cell, "ones"), length, "typical").mean()
             one["share of the level in the MSVE"] = level_share(results, paper(cell, "step"), length)
             for name in ("correlation", "deviations"):
                 one[name] = msve(results, paper(cell, "step"), length, name).mean()

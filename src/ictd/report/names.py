@@ -28,7 +28,7 @@ class Look(NamedTuple):
 LOOKS = {
     "td": Look("TD", "multi-task TD", "#0072B2"),
     "mc": Look("MC", "multi-task MC", "#D55E00"),
-    "theta_td": Look("theta^TD", "theta^TD, best step size", "#009E73", (0, (5, 2))),
+    "theta_td": Look("theta^TD, tuned step", "theta^TD, best step size", "#009E73", (0, (5, 2))),
     "lstd": Look("LSTD", "LSTD", "#CC79A7", (0, (5, 2, 1, 2))),
     "zero": Look("predicting zero", "predicting zero", "#6e6e6e"),
     "constant": Look("one constant for all states", "one constant", "#E69F00"),

@@ -105,11 +105,12 @@ def test_the_table_of_gains_has_means_medians_and_the_share_of_the_level(made_up
         return where(made_up["errors"], **names)[column].mean()
 
     assert (
-        row["paper: over the answer to reward 1"] == f"{of('per_state', 'mean'):.3g} ({of('per_state', 'median'):.3g})"
+        row["paper: divided by the gain of the state"]
+        == f"{of('per_state', 'mean'):.3g} ({of('per_state', 'median'):.3g})"
     )
     assert row["theta^TD: tuned factor"] == "{:.3g} ({:.3g})".format(
         *where(made_up["errors"], method="theta_td", shown="step_tuned", context_length=20)[["mean", "median"]].mean()
     )
-    measured = row[["answer to reward 1", "share of the level in the MSVE", "correlation"]].astype(float)
+    measured = row[["gain", "share of the level in the MSVE", "correlation"]].astype(float)
     level = of("step", "level") / of("step", "mean")
     np.testing.assert_allclose(measured, [of("ones", "typical"), level, of("step", "correlation")])

@@ -52,7 +52,7 @@ def summary(results):
 states tried. {" ".join(others)}</li>
 <li>On {words(results.evaluated_on[0])}, with the longest context, the mean squared value error (MSVE) is lower than
 that of predicting zero in {below_zero} of {len(cells(results.settings))} cells (algorithm and setting of
-pretraining), and lower than that of one constant for all states in {below_constant or 'none'} of them.</li>
+pretraining), and lower than that of one constant for all states in {below_constant or "none"} of them.</li>
 </ul>"""
 
 
