@@ -292,7 +292,7 @@ def test_a_test_equals_the_evaluation_of_the_library(v8, kind, depth):
         return [of.context(m).grouped() if kind == "grouped" else of.context(m) for m in lengths]
 
     given = Given(discount, depth, RIDGE, True, factors={})
-    sizes = log_spaced(**CONFIG["evaluation"]["step_sizes"])
+    sizes = log_spaced(**CONFIG["evaluation"]["step_sizes"] | {"largest": 20})
     scores = factor_scores(BASELINES["theta_td"], tuning, contexts(tuning), given, sizes)
     best = sizes[scores.argmin()]
     np.testing.assert_allclose(found["stepSize"], best, rtol=ROUNDING)
@@ -375,7 +375,6 @@ def test_measures_equal_their_definitions(v8, states):
     expected = {
         "alpha": np.trace(G) / n / n - beta,
         "beta": beta,
-        "cosine2": max(0, ictd.cosine_to_theta_td(A)) ** 2,
         "one": share(weights.A, np.stack(numbers[:1])),
         "two": share(weights.A, np.stack(numbers)),
         "eight": share(weights.A, np.stack(every)),
@@ -453,7 +452,7 @@ def test_the_numbers_of_the_exercises(v8):
         f"explains {found['one']:.0%} of A; both explain {found['two']:.0%}.",
         f"The error grows from {ordered['error']:.2f} to {ordered['other']:.2g}.",
         f"The page shows {main['measures']['eight']:.0%}, and {main['measures']['two']:.0%} for α and β.",
-        f"error is {main['error']:.2f} on renumbered and {main['other']:.2f} on ordered tasks.",
+        f"The error is {main['error']:.2f}.",
         "errors are {:.0f}, {:.1f}, {:.2f}, {:.2f} and {:.2f};".format(*pools),
         f"with new tasks only, {ordered['error']:.2f}.",
         f"error is {steps['transformer']:.2g} with a column for each step",
