@@ -352,7 +352,9 @@ def test_answers_are_kept_and_saved(page, tmp_path):
         browser.run("window.confirm = () => true")
         press(browser, "#forget")
         browser.wait("typeof notes === 'object' && !notes.done.length")
-        assert browser.run("notes") == {"done": [], "tried": []} == browser.run("JSON.parse(localStorage.getItem(STORE))")
+        assert (
+            browser.run("notes") == {"done": [], "tried": []} == browser.run("JSON.parse(localStorage.getItem(STORE))")
+        )
 
 
 @pytest.mark.slow
