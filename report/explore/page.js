@@ -167,7 +167,6 @@ function start(settings) {
 function runAll([first = view.settings, ...queue]) {
   if (!view.number || !sameRun(first, view.settings)) start(first);
   view.queue = queue;
-  if (queue.length) say(`${counted(queue.length, "more run")} will follow this one.`);
 }
 
 function finished() {
