@@ -18,6 +18,7 @@ from ictd.steps.report import explore
 without_browser = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium")
 # A run of a second.
 SMALL = {"states": 3, "depth": 5, "tasks": 400, "seeds": 2, "seed": 7}
+COVERED = "Array.from(document.querySelectorAll('.covered'), (place) => place.dataset.figure ?? place.id).join()"
 RESULTS = "view.done && view.tested && view.curves && !view.testing && !dirty.size"
 
 
@@ -164,8 +165,8 @@ def test_all_controls_of_the_page(page, tmp_path):
         assert not browser.run("document.querySelector('.stale') || find('start').checkVisibility()")
         change(browser, "depth", 6)
         assert browser.run("find('views').classList.contains('stale') && find('start').checkVisibility()")
-        rows = browser.run("Array.from(find('runs').tBodies[0].rows, row => row.cells[0].textContent)")
-        assert [row[-13:] for row in rows] == ["TD, 400 tasks", "MC, 400 tasks"]
+        rows = browser.run("Array.from(find('runs').tBodies[0].rows, row => row.cells[1].textContent)")
+        assert [", MC, " in row for row in rows] == [False, True] and "400 tasks" in rows[1]
 
 
 @pytest.mark.slow
@@ -296,13 +297,17 @@ def test_the_lesson(page, tmp_path):
         browser.wait(RESULTS)
         assert text(browser, "lesson") == "Lesson: step 1 of 7"
         found = {}
+        # What a figure would tell of an answer is covered until the try.
+        asked = {1: "A,shares,sizes,numbers", 3: "A,shares,numbers", 5: "steps", 6: "depths,ones"}
         for step, tries in enumerate(browser.run("STEPS.map(({tries}) => tries.length)")):
             press(browser, "#lesson" if step == 0 else ".card[open] .next")
             assert browser.run("CARDS.map(card => card.open).indexOf(true)") == step
+            browser.wait(f"{COVERED} === {asked.get(step, '')!r}")
             for i in range(tries):
                 before = browser.run("view.request")
                 browser.run(f"document.querySelectorAll('.card[open] .try')[{i}].click()")
-                browser.wait(f"view.request > {before} && {RESULTS}", 300)
+                browser.wait(f"view.request > {before} && !view.queue.length && {RESULTS}", 300)
+                assert browser.run(COVERED) == ""
                 found[step, i] = browser.run("({...view.points.at(-1), tested: view.tested, curves: view.curves[0]})")
             if step == 0:
                 change(browser, "trace-layer", 1)
@@ -311,10 +316,12 @@ def test_the_lesson(page, tmp_path):
                 assert [part.split("θᵀᴰ ")[1] for part in label.split("; ")] == ["0", "0", "0", "0", "1."]
             press(browser, ".card[open] .answer summary")
             browser.wait(f"notes.done.length === {step + 1}")
+        rows = browser.run("Array.from(find('runs').rows, row => Array.from(row.cells, cell => cell.textContent))")
     assert found[1, 0]["measures"]["two"] > found[1, 0]["measures"]["one"] > 0.5
     assert found[2, 0]["other"] > 10 * found[2, 0]["error"]
     assert found[3, 0]["measures"]["two"] > 0.95 and found[3, 0]["measures"]["eight"] > 0.99
-    errors = [found[4, i]["error"] for i in range(6)]
+    pools = {row[0]: float(row[-1]) for row in rows if row[1] == "nothing"}
+    errors = [pools[different] for different in ("1", "4", "16", "64", "256", "all")]
     assert errors[1] > 10 * errors[3] and errors[4] < 2 * errors[5] and errors == sorted(errors, reverse=True)
     steps, grouped = (found[5, i]["tested"] for i in range(2))
     assert steps["transformer"][-1] > 10 * steps["lstd"][-1] and grouped["transformer"][-1] < 2 * grouped["lstd"][-1]
@@ -341,11 +348,13 @@ def test_answers_are_kept_and_saved(page, tmp_path):
                 break
             browser.run("new Promise(done => setTimeout(done, 50))")
         saved = (tmp_path / "lesson.txt").read_text()
-        assert "> deflation" in saved and "Boyan, 3 states, 5 layers, TD" in saved
+        assert "> deflation" in saved and "all\t3 states, 5 layers, 400 tasks, 2 seeds, first seed 7" in saved
         browser.run("window.confirm = () => true")
         press(browser, "#forget")
         browser.wait("typeof notes === 'object' && !notes.done.length")
-        assert browser.run("notes") == {"done": []} == browser.run("JSON.parse(localStorage.getItem(STORE))")
+        assert (
+            browser.run("notes") == {"done": [], "tried": []} == browser.run("JSON.parse(localStorage.getItem(STORE))")
+        )
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ const LOOKS = {
 };
 const TRACED = ["chain", "prompt"];
 const COURSE = [...TRACED, "A", "shares", "sizes", "error", "ones", "numbers"];
-const MSVE = { label: "error (MSVE)", log: true, floor: 1e-4, cap: 1e4 };
+const MSVE = { label: "error (MSVE)", log: true, floor: 1e-6, cap: 1e4 };
 const point = () => view.points[view.at];
 const shownWeights = () => point()?.weights ?? thetaTd(view.settings.states, 0);
 // The results that figures of the test show.
@@ -63,7 +63,7 @@ const FIGURES = {
   prompt() {
     const { task, columns, length, values, rows } = traced();
     const last = Object.entries(rows).map(([name, each]) => ({ name: NAMES[name], entries: each[view.layer] }));
-    const texts = last.map(({ name, entries }) => `${name}: ${entries.map(shown).join(", ")}`);
+    const texts = last.map(({ name, entries }) => `${name}: ${entries.map((entry) => shown(entry)).join(", ")}`);
     const label = `The prompt after ${counted(view.layer, "layer")}. Last row, ${texts.join("; ")}.`;
     const largest = largestOf([...values, ...task.reward]);
     return [promptChart, { label, columns, m: length, rows: last, largest }];
@@ -81,9 +81,9 @@ const FIGURES = {
   },
   shares() {
     return course("Share of A explained", { label: "share of A", from: 0, to: 1 }, [
-      ["one number", (each) => each.measures.one, "var(--none)", "1 4"],
-      ["two", (each) => each.measures.two, "var(--td)"],
-      ["eight", (each) => each.measures.eight, "var(--theta)", "7 3"],
+      ["α", (each) => each.measures.one, "var(--none)", "1 4"],
+      ["α and β", (each) => each.measures.two, "var(--td)"],
+      ["symmetry", (each) => each.measures.eight, "var(--theta)", "7 3"],
     ]);
   },
   sizes() {
@@ -232,3 +232,7 @@ for (const place of document.querySelectorAll("figure")) {
   });
   place.append(button);
 }
+
+// The element of a figure, or another one by its name.
+const placeOf = (name) => PLOTS[name]?.parentElement ?? find(name);
+const covered = (name) => placeOf(name).matches(".covered");

@@ -67,8 +67,8 @@ function runWeights(run, i) {
 const TEST_TASKS = 100;
 const TUNING_TASKS = 1000;
 
-// Candidates for the step size of theta^TD, from 0.2 to 10.
-const STEP_SIZES = Array.from({ length: 25 }, (_, i) => 0.2 * 50 ** (i / 24));
+// Candidates for the step size of theta^TD: the 25 of the report, from 0.2 to 10, and larger ones for few layers.
+const STEP_SIZES = Array.from({ length: 29 }, (_, i) => 0.2 * 50 ** (i / 24));
 
 // Numbers of steps in the prompt.
 const LENGTHS = Array.from({ length: 20 }, (_, i) => 5 * (i + 1));

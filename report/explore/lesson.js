@@ -2,14 +2,11 @@
 
 const MAIN = { settings: DEFAULT_SETTINGS };
 const PERMUTED = { settings: { ...DEFAULT_SETTINGS, relabelled: true }, test: { relabelled: true } };
-const FEW = [1, 4, 16, 64, 256, 0].map((different) => ({
-  button: different ? `K = ${different}` : "All different",
-  settings: { ...DEFAULT_SETTINGS, different },
-  show: "runs",
-}));
+const FEW = [1, 4, 16, 64, 256, 0].map((different) => ({ ...DEFAULT_SETTINGS, different }));
 
-// A try has the settings of its run, what differs from a test of these settings on tasks in their order, what else of
-// `view` it sets, and the figure or element that it is about.
+// A try has the settings of its run, or of its runs, what differs from a test of these settings on tasks in their
+// order, what else of `view` it sets, and the figure or element that it is about.  What a step `covers` would give its
+// answer away.
 const STEPS = [
   {
     title: "A layer is an update",
@@ -23,15 +20,15 @@ const STEPS = [
         ...MAIN,
         button: "Reward only the last state",
         view: { rewards: "last", layer: 0, steps: 0 },
-        show: "trace-layer",
+        show: "prompt",
       },
     ],
     explain:
-      "Step through the layers. What does the last row of θᵀᴰ's prompt hold? What do the pretrained weights do " +
-      "differently?",
+      "Step through the layers. What does the last row of θᵀᴰ's prompt hold? After 20,000 tasks, what do the " +
+      "pretrained weights do differently?",
     answer:
       "After one layer the last state, after two also the states that lead to it: w₁ = r, w₂ = r + γPr, and so on. " +
-      "The last row holds the TD errors r + γPw − w of the states; attention finds the column of a query's state, " +
+      "The context's last row holds the TD errors r + γPw − w of the states; attention finds the column of a query's state, " +
       "and adds its TD error to the estimate. Pretrained weights take smaller steps of this kind, and they also " +
       "move all states together.",
   },
@@ -39,24 +36,25 @@ const STEPS = [
     title: "Read the weights",
     minutes: 4,
     section: "emergence",
+    covers: ["A", "shares", "sizes", "numbers"],
     predict:
       "A starts random. In θᵀᴰ it is −I beside I. Which entries of A will pretraining on random tasks make large?",
     tries: [{ ...MAIN, button: "Show what matters in A", view: { identifiable: true }, show: "A" }],
     explain:
-      "Drag the slider of the tasks. Let the upper half be −K beside K, with K = n(αI + β11'). Which update is a " +
-      "layer?",
+      "Drag the slider of the tasks. Let the upper half be −K beside K, with K = n(αI + βJ), J all ones. Which " +
+      "update is a layer?",
     answer:
       "The upper half becomes nearly −K beside K. A layer adds to the estimate of a state α times the TD error of " +
-      "this state, and β times the sum of the TD errors of all states. θᵀᴰ has α only: one number. The legend says " +
-      "how much of A it explains, and how much more β does.",
+      "this state, and β times the sum of the TD errors of all states. θᵀᴰ has α only. The figure of shares says " +
+      "how much of A it explains, and how much more β does. Both still grow.",
   },
   {
     title: "Change the order",
     minutes: 3,
     section: "emergence",
-    predict: "Renumber the states of each test task at random. Their values stay the same. Does the error?",
+    predict: "Renumber the states of each test task at random. Their values stay the same. Does the error grow?",
     tries: [{ ...MAIN, button: "Renumber the test tasks", test: { relabelled: true }, show: "error" }],
-    explain: "What do the weights know about state 3 of a Boyan's chain?",
+    explain: "What do the weights know about state 3 of a Boyan chain?",
     answer:
       "The error grows many times. In pretraining, state 3 always led to state 4 or 5. A has learned this, in " +
       "entries beside the diagonals; after a renumbering it is wrong.",
@@ -65,8 +63,10 @@ const STEPS = [
     title: "Use the symmetry",
     minutes: 4,
     section: "emergence",
+    covers: ["A", "shares", "numbers"],
     predict:
-      "Now renumber the states of each task in pretraining as well. How many numbers can the mean of A depend on?",
+      "Now renumber the states of each task in pretraining as well. How many different entries can A have, on average " +
+      "over runs?",
     tries: [{ ...PERMUTED, button: "Renumber in pretraining", view: { identifiable: true }, show: "A" }],
     explain: "Which entries of A must have the same mean, if all numberings of the states are equally likely?",
     answer:
@@ -79,17 +79,17 @@ const STEPS = [
     minutes: 4,
     section: "worth",
     predict: "Each task was new so far. Let pretraining repeat K different tasks. Which K suffices for unseen tasks?",
-    tries: FEW,
+    tries: [{ runs: FEW, button: "Run K = 1, 4, 16, 64, 256", show: "runs" }],
     explain: "The table keeps the errors. Why is one task too few, and why do not all have to differ?",
     answer:
       "With one task, weights that fit its values need not use the prompt. The error falls by a large factor from 4 " +
-      "to 64 tasks. With 256 it is nearly that of new tasks: A has 4n² = 100 entries, and each task says something " +
-      "about the values of its n = 5 states.",
+      "to 64 tasks. With 256 it is nearly that of new tasks. K need not exceed the 100 entries of A: each task gives n = 5 values.",
   },
   {
     title: "Change the prompt",
     minutes: 3,
     section: "worth",
+    covers: ["steps"],
     predict:
       "In pretraining a prompt had one column for each state. The paper tests with a column for each step of a " +
       "trajectory. Does the error with 100 steps come near that of least squares (LSTD)?",
@@ -111,23 +111,23 @@ const STEPS = [
     title: "Why not exactly TD?",
     minutes: 3,
     section: "worth",
+    covers: ["depths", "ones"],
     predict: "Pretraining had 30 layers. Does the error fall with 60? And that of θᵀᴰ?",
     tries: [
       { ...PERMUTED, button: "Use 60 layers", test: { relabelled: true, depth: 60 }, show: "depths" },
       { ...PERMUTED, button: "Let every reward be 1", show: "ones" },
     ],
-    explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How do both estimates approach 10?",
+    explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How does each estimate change with the layers?",
     answer:
-      "Rows of P sum to one, so TD corrects an error that all states share most slowly, and never reaches 10. But " +
-      "most of the squared values is such a constant, so the error after 30 layers depends above all on the answer " +
-      "to r = 1. Pretraining makes it right at 30 layers: by β, and by a part of A outside the TD errors, with " +
-      "which the estimate does not slow down near 10. With more layers it passes 10. Symmetry leaves eight numbers, " +
-      "the answer to r = 1 pins one combination of them, and this is not that of TD.",
+      "TD corrects an error that all states share most slowly: 9.6 after 30 layers. Most of the squared values is " +
+      "such a constant, so the answer to r = 1 counts most. After 20,000 tasks it is right at 30 layers, by β and a " +
+      "part of A outside the TD errors; with more layers it passes 10. This fixes one combination of the eight " +
+      "numbers, and pretraining has not ended: θᵀᴰ still has the smaller error.",
   },
 ];
 
-// Answers and the steps whose answer was opened, kept by the browser where it lets a page do so.
-const notes = { done: [] };
+// Answers, the steps whose answer was opened, and those that were tried, kept by the browser where it lets a page do so.
+const notes = { done: [], tried: [] };
 const STORE = "ictd lesson";
 try {
   Object.assign(notes, JSON.parse(localStorage.getItem(STORE)));
@@ -139,6 +139,15 @@ function keep(saved = notes) {
   } catch {}
   find("lesson").textContent = `Lesson: step ${nextStep() + 1} of ${STEPS.length}`;
   for (const [i, card] of CARDS.entries()) card.classList.toggle("done", notes.done.includes(i));
+  const asked = STEPS.findIndex((_, i) => CARDS[i].open && !notes.done.includes(i) && !notes.tried.includes(i));
+  for (const place of document.querySelectorAll(".covered")) place.classList.remove("covered");
+  for (const name of STEPS[asked]?.covers ?? []) placeOf(name).classList.add("covered");
+}
+
+// Add a step to those of a kind, "done" or "tried".
+function note(kind, i) {
+  if (!notes[kind].includes(i)) notes[kind].push(i);
+  keep();
 }
 
 // The open step, or else the first one that is not done.
@@ -155,18 +164,19 @@ function openStep(i) {
   goTo(CARDS[i]);
 }
 
-// Run the settings of a try unless they run already, test as it says, and show what it is about.
-function takeStep({ settings, test, view: changes, show }) {
-  if (!view.number || !sameRun(settings, view.settings)) start(settings);
+// Run the settings of a try unless they run already, or those of its runs that are not in the table; test as it says,
+// and show what it is about.
+function takeStep({ settings, runs, test, view: changes, show }) {
+  runAll(runs ? runs.filter((each) => !ran.has(addressOf(each))) : [settings]);
   stop();
-  const { depth } = settings;
+  const { depth } = view.settings;
   Object.assign(view.test, { relabelled: false, environment: "", format: "steps", depth }, test);
   Object.assign(view, changes);
   fillForm(view.settings);
   fillTest();
   askTests();
   redraw(...Object.keys(FIGURES));
-  goTo(PLOTS[show]?.parentElement ?? find(show), "nearest");
+  goTo(placeOf(show), "nearest");
 }
 
 const noteField = (i, name, words) =>
@@ -184,12 +194,14 @@ const CARDS = STEPS.map(({ title, minutes, section, predict, tries, explain, ans
     `<p><b>Explain.</b> ${explain}</p>${noteField(i, "because", "Because")}` +
     `<details class="answer"><summary>Answer</summary><p>${answer}</p></details>` +
     (i + 1 < STEPS.length ? `<button type="button" class="next">Next: ${STEPS[i + 1].title}</button>` : "");
-  card.querySelectorAll(".try").forEach((button, k) => button.addEventListener("click", () => takeStep(tries[k])));
+  card.querySelectorAll(".try").forEach((button, k) =>
+    button.addEventListener("click", () => {
+      note("tried", i);
+      takeStep(tries[k]);
+    }),
+  );
   card.querySelector(".next")?.addEventListener("click", () => openStep(i + 1));
-  card.querySelector(".answer").addEventListener("toggle", () => {
-    if (!notes.done.includes(i)) notes.done.push(i);
-    keep();
-  });
+  card.querySelector(".answer").addEventListener("toggle", () => note("done", i));
   card.addEventListener("toggle", () => keep());
   find(section).querySelector(".steps").append(card);
   return card;

@@ -16,6 +16,7 @@ const nothingSeen = () => ({
   tested: null,
   curves: null,
   seen: 0,
+  queue: [], // Settings of the runs that follow.
 });
 
 const view = {
@@ -67,11 +68,7 @@ const RECEIVE = {
     view.tested = result;
     ask("curves");
     redraw("steps");
-    const last = Object.entries(NAMES).map(([name, words]) => `${words} ${shown(result[name].at(-1))}`);
-    speak(
-      `Error with ${LENGTHS[0]} steps: ${shown(result.transformer[0])}. ` +
-        `With ${LENGTHS.at(-1)} steps: ${last.join(", ")}.`,
-    );
+    if (!covered("steps")) speak(FIGURES.steps()[1].label);
   },
   curves({ result }) {
     view.curves = result;
@@ -106,15 +103,15 @@ function announce() {
   const quarter = Math.floor((4 * view.points.at(-1).seen) / view.settings.tasks);
   if (quarter <= view.announced) return;
   view.announced = quarter;
-  speak(numbersText(view.points.at(-1)));
+  if (!covered("numbers")) speak(numbersText(view.points.at(-1)));
 }
 
 function numbersText({ seen, measures: found, error }) {
   if (Number.isNaN(found.alpha)) return `After ${counted(seen, "task")} the weights are not finite.`;
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
   return (
-    `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; squared cosine to θᵀᴰ ${found.cosine2.toFixed(3)}; ` +
-    `one number explains ${percent(found.one)} of A, two ${percent(found.two)}, eight ${percent(found.eight)}; ` +
+    `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; ` +
+    `α explains ${percent(found.one)} of A, α and β ${percent(found.two)}, symmetry ${percent(found.eight)}; ` +
     `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}.` +
     (inPaper(view.settings) ? " The report has other random numbers, so its values differ a little." : "")
   );
@@ -166,21 +163,35 @@ function start(settings) {
   redraw("run", "numbers", ...Object.keys(FIGURES));
 }
 
+// Run settings one after the other, unless the first ones run already.
+function runAll([first = view.settings, ...queue]) {
+  if (!view.number || !sameRun(first, view.settings)) start(first);
+  view.queue = queue;
+}
+
 function finished() {
   const seconds = (performance.now() - view.began) / 1000;
   const run = `${counted(view.settings.seeds, "seed")} of ${counted(view.settings.tasks, "task")} in ${seconds.toFixed(1)} s.`;
   say(divergence() || run + harm());
   addRun();
+  if (view.queue.length) return runAll(view.queue);
   redraw(...Object.keys(RESULTS));
   askTests();
 }
 
-// The setting of a run in words.
-function nameOf({ environment, relabelled, states, depth, target, tasks, different }) {
-  const chains = CHAINS[environment] + (relabelled ? ", renumbered" : "");
-  const seen = counted(tasks, "task") + (different ? `, ${different} different` : "");
-  return `${chains}, ${states} states, ${depth} layers, ${target.toUpperCase()}, ${seen}`;
-}
+// Settings of a run in words, except for the number of different tasks.
+const partsOf = ({ environment, relabelled, states, depth, discount, target, learningRate, tasks, seeds, seed }) => [
+  CHAINS[environment],
+  relabelled ? "renumbered" : "ordered",
+  `${states} states`,
+  counted(depth, "layer"),
+  `γ = ${discount}`,
+  target.toUpperCase(),
+  `learning rate ${learningRate}`,
+  counted(tasks, "task"),
+  counted(seeds, "seed"),
+  `first seed ${seed}`,
+];
 
 const ran = new Set();
 // Add the finished run to the table of runs, once.
@@ -189,8 +200,10 @@ function addRun() {
   if (ran.has(address)) return;
   ran.add(address);
   const { measures: found, error } = view.points.at(-1);
+  const usual = partsOf(DEFAULT_SETTINGS);
+  const own = partsOf(view.settings).filter((part) => !usual.includes(part));
   const row = find("runs").tBodies[0].insertRow();
-  for (const words of [nameOf(view.settings), shown(found.alpha), shown(found.beta), shown(error)]) {
+  for (const words of [view.settings.different || "all", own.join(", ") || "nothing", shown(found.alpha), shown(found.beta), shown(error)]) {
     row.insertCell().textContent = words;
   }
 }

@@ -9,12 +9,12 @@ const ROW = 18;
 
 const escaped = (text) => String(text).replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
-// A number for readers: three digits, and commas between thousands.
-function shown(value) {
+// A number for readers: with three digits or fewer, and commas between thousands.
+function shown(value, digits = 3) {
   if (value === null || Number.isNaN(value)) return "no number";
   if (!Number.isFinite(value)) return value > 0 ? "infinite" : "minus infinite";
   if (value && !(Math.abs(value) >= 1e-4 && Math.abs(value) < 1e6)) return value.toExponential(1);
-  return (+value.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
+  return (+value.toPrecision(digits)).toLocaleString("en", { maximumFractionDigits: 8 });
 }
 
 // A number on an axis, which may have an end.
@@ -102,8 +102,8 @@ function limits(values, axis) {
 // the nearest x into the legend.
 function lineChart({ label, x, y, lines, marks = [], probe }) {
   const rows = Math.ceil(lines.length / 2);
-  const top = 10 + rows * ROW;
-  const height = HEIGHT + rows * ROW;
+  const top = 22 + rows * ROW;
+  const height = HEIGHT + 12 + rows * ROW;
   const bottom = height - BOTTOM;
   const right = WIDTH - RIGHT;
   const all = lines.flatMap((line) => line.points);
@@ -131,9 +131,9 @@ function lineChart({ label, x, y, lines, marks = [], probe }) {
   body += text((LEFT + right) / 2, height - 6, x.label, soft("middle"));
   for (const mark of probed === undefined ? marks : [{ x: probed, text: `${tickLabel(probed)} ${x.label}` }]) {
     const place = across(mark.x);
-    const turned = place > WIDTH / 2;
+    const turned = soft(place > WIDTH / 2 ? "end" : "start");
     body += outline(`M${at(place, top)}V${bottom}`, "var(--soft)", { "stroke-dasharray": "3 3" });
-    body += text(place + (turned ? -5 : 5), top + 12, mark.text, { ...READ, ...soft(turned ? "end" : "start") });
+    body += text(place, top - 5, mark.text, { ...READ, ...turned });
   }
   // The lines are in a drawing of their own, which ends at the edges of the plot.
   const curves = lines.map(({ colour, dash, points }) => {
@@ -267,9 +267,9 @@ function chainChart({ label, P, reward, value, estimates, layer, n, probe }) {
   }
   body += line(20, bottom + 20) + text(40, bottom + 24, "true value", { "font-size": 11 });
   estimates.forEach(({ name, colour, error }, k) => {
-    const x = 104 + 158 * k;
+    const x = 112 + 148 * k;
     body += dot(x, bottom + 20, colour);
-    body += text(x + 8, bottom + 24, `${name}: error ${shown(error)}`, { "font-size": 10.5 });
+    body += text(x + 8, bottom + 24, `${name}: error ${shown(error, 2)}`, { "font-size": 10.5 });
   });
   if (probe) {
     const state = Math.max(0, Math.min(n - 1, Math.floor((probe.x - LEFT) / step)));

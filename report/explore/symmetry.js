@@ -102,13 +102,10 @@ function measures(weights, discount) {
       else others += entry / (n * (n - 1));
     }
   }
-  const td = thetaTd(n).A;
-  const cosine = innerProduct(A, td) / Math.sqrt(innerProduct(A, A) * innerProduct(td, td));
   const [one, two, , , , eight] = sharesOfDirections(n, weights.A, discount);
   return {
     alpha: (diagonal - others) / n,
     beta: others / n,
-    cosine2: Math.max(0, cosine) ** 2,
     one, two, eight,
     constantFactor: constantFactor(n, weights.A, discount),
   };
