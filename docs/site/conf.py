@@ -30,13 +30,9 @@ autodoc_typehints = "none"
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 # Pages of results that this machine has: files of the site's first folder.
-PAGES = {
-    "report.html": "report",
-    "explore.html": "lesson in the browser",
-    "article.pdf": "article",
-} | {f"{study}/{study}.html": f"study {study.replace('_', ' ')}" for study in STUDIES}
-SHOWN = {name: title for name, title in PAGES.items() if (RESULTS / name).exists()}
-html_extra_path = [str(RESULTS / name) for name in SHOWN]
+PAGES = ["report.html", "explore.html", "article.pdf", *(f"{study}/{study}.html" for study in STUDIES)]
+SHOWN = [page for page in PAGES if (RESULTS / page).exists()]
+html_extra_path = [str(RESULTS / page) for page in SHOWN]
 # The pages in the navigation, which README.md, read on other sites, does not list.
 NAVIGATION = """
 
@@ -73,13 +69,12 @@ def write_block(page, node):
 
 
 def read_page(app, name, source):
-    """Link pages of results, and add these and the navigation to the first page."""
+    """Link pages of results, and add the navigation to the first page."""
     for page in SHOWN:
-        link = f'<a href="{"../" * name.count("/")}{Path(page).name}">{page}</a>'
-        source[0] = re.sub(f"`(results/)?{re.escape(page)}`", link, source[0])
+        place = f'<a href="{"../" * name.count("/")}{Path(page).name}">'
+        source[0] = re.sub(f"`(results/)?{re.escape(page)}`", f"{place}{page}</a>", source[0])
+        source[0] = re.sub(rf"\[(\w+)\]\(https://[^)]*/ictd/{re.escape(page)}\)", rf"{place}\1</a>", source[0])
     if name == root_doc:
-        links = " · ".join(f'<a href="{Path(page).name}">{title}</a>' for page, title in SHOWN.items())
-        source[0] = source[0].replace("\n## ", f"\nResults: {links}\n\n## ", 1)
         source[0] += "".join(NAVIGATION % (title, "\n".join(pages)) for title, pages in LISTS.items())
 
 

@@ -140,9 +140,17 @@ def lost_order(results):
     on enumerated prompts.
     """
     # A trial had ratios of means of 14 to 72 in all 12 cells.  Medians are used because a few tasks dominate means.
-    for name in on_boyan(results):
-        ordinary, relabelled = results["runs"][name]["median"][ORDINARY, :, 0]
-        yield name, Trials(np.log10(relabelled / ordinary))
+    for name, ratios in order_ratios(results).items():
+        yield name, Trials(np.log10(ratios))
+
+
+def order_ratios(results: dict, shown: int = 0) -> dict[str, np.ndarray]:
+    """Median errors (S,) of the paper's weights on relabelled over those on ordinary tasks, by cell of Boyan's chains.
+
+    ``shown`` is a format of prompts in ``studies.emergence.relabelled``, whose first is the enumerated one.
+    """
+    medians = {name: results["runs"][name]["median"][ORDINARY, :, shown] for name in on_boyan(results)}
+    return {name: relabelled / ordinary for name, (ordinary, relabelled) in medians.items()}
 
 
 @claim("<", 0.15)
@@ -548,8 +556,10 @@ def quoted(results):
     }
     for i, j in np.ndindex(2, 2):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
-    worse = [10**made.value for made in lost_order.decide(results)]
-    found |= {"worse_lowest": min(worse), "worse_highest": max(worse)}
+    longest = len(results["lengths"])
+    for form, shown in {"": 0, "_steps": longest, "_grouped": 2 * longest}.items():
+        worse = [10 ** np.log10(ratios).mean() for ratios in order_ratios(results, shown).values()]
+        found |= {f"worse{form}_lowest": min(worse), f"worse{form}_highest": max(worse)}
     A = A[ORDINARY]
     found["order_main"] = order_in_the_rest(identifiable(A, results["discount"]))
     found["order_plotted"] = order_in_the_rest(A)
@@ -563,6 +573,8 @@ def quoted(results):
     found["pinned_level"] = np.median(np.concatenate([*law_errors(results, level=True).values()]))
     found |= {"pinned_median": np.median(errors), "pinned_runs": (errors < pinned.claim.threshold).mean()}
     found["pinned_at_one"] = np.median(np.concatenate([*law_errors(results, law=law_at_one).values()]))
+    parts = np.median(results["runs"][results["main_cell"]]["parts"][RELABELLED], axis=-1)
+    found |= {f"function_{name.replace(' ', '_')}": error for name, error in zip(PARTS_OF_A, parts, strict=True)}
     constants = [cell["constants"][RELABELLED].mean() for cell in results["runs"].values()]
     found |= {"constants_lowest": min(constants), "constants_highest": max(constants)}
     found["constants_left"] = results["runs"][results["main_cell"]]["constants_family"][RELABELLED].mean()

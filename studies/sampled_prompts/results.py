@@ -15,7 +15,7 @@ import pandas as pd
 
 from ictd.pipeline.grid import Cell, cells, evaluation_envs, main_setting
 from ictd.report.claim import Trials
-from ictd.report.figures.style import COLOURS, INK, NAMES, WIDTH, legend
+from ictd.report.figures.style import COLOURS, INK, LINES, NAMES, WIDTH, legend
 from ictd.report.part import claim, figure, numbers, table
 from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap
@@ -459,7 +459,7 @@ def formats_and_training(results):
     methods = {
         "the paper's Transformer": (paper(cell, "step"), COLOURS[cell.algo], SOLID),
         "the same, grouped": (paper(cell, "grouped"), COLOURS[cell.algo], DASHED),
-        "the same, centred": (paper(cell, "centred_tuned"), COLOURS[cell.algo], DASH_DOTTED),
+        "the same, centred": (paper(cell, "centred_tuned"), LINES[1], DASH_DOTTED),
         "pretrained on samples": (run("main", cell.algo), COLOURS[cell.algo], DOTTED),
         "tuned constant": (baseline("constant_tuned", at), COLOURS["constant"], SOLID),
         "LSTD, best ridge": (baseline("lstd", at), COLOURS["lstd"], SOLID),
