@@ -135,11 +135,12 @@ def test_the_summary_is_of_the_claims_of_the_run(run):
     report = (run.folder / "report.html").read_text(encoding="utf-8")
     text = " ".join(Page(re.search('<div id="table-summary">(.*?)<!--', report, re.DOTALL)[1]).text.split())
     assert in_one_sentence(counted(sentences)) in text
-    zero, constant = (
-        sum(one["verdict"] == "holds" for one in claims if one["id"].startswith(f"{name}/"))
-        for name in ("beats_zero", "beats_constant")
+    pattern, final, zero, constant = (
+        sum(one["verdict"] == "holds" for one in claims if one["id"].startswith(f"{name}/")) or "none"
+        for name in ("pattern", "converged", "beats_zero", "beats_constant")
     )
-    assert f"predicting zero in {zero} of" in text and f"for all states in {constant or 'none'} of them." in text
+    assert f"in {pattern}, and are final in {final}." in text
+    assert f"predicting zero in {zero}, and lower than that of one constant for all states in {constant}." in text
     verdicts = {claim["id"]: claim["verdict"].replace(" ", "-") for claim in claims}
     counts = [sentence for sentence in sentences if sentence["kind"] == "claim"]
     for sentence, row in zip(counts, re.findall('<tr><th scope="row">(.*?)</tr>', report), strict=True):

@@ -40,7 +40,7 @@ def headline(results):
         if claim["id"].startswith("beats_zero/") and claim["low"] is not None:
             for key, end in (("", "value"), ("/low", "low"), ("/high", "high")):
                 found[f"over_zero/{claim['setting']}{key}"] = 10 ** claim[end] - 1
-    return found | _expected_updates(results.theory["pretrained"], results.theory["neu"])
+    return found | _expected_updates(results.theory["pretrained"])
 
 
 def _errors(over_tasks: pd.DataFrame) -> Iterator[tuple[str, tuple]]:
@@ -52,21 +52,14 @@ def _errors(over_tasks: pd.DataFrame) -> Iterator[tuple[str, tuple]]:
         yield f"msve/{name}/{length}", error
 
 
-def _expected_updates(pretrained: pd.DataFrame, neu: pd.DataFrame) -> dict[str, float]:
-    """Ratios of norms of expected updates.
+def _expected_updates(pretrained: pd.DataFrame) -> dict[str, float]:
+    """Norms of the expected update at theta^TD with step size one over those at pretrained weights.
 
-    ``update_at_theta_td/CELL`` compares theta^TD with step size one with the pretrained weights, as a median over
-    trials.  ``separate_over_looped`` compares separate parameters of the layers with shared ones: the medians of cells,
-    and the largest ratio at theta^TD.
+    The number of a cell, ``update_at_theta_td/CELL``, is a median over trials.
     """
     trained = rows_with(pretrained, position=0.0)
-    at_theta = (trained["theta_td"] / trained["looped_norm"]).groupby([trained[key] for key in CELL]).median()
-    found = {f"update_at_theta_td/{'-'.join(map(str, cell))}": ratio for cell, ratio in at_theta.items()}
-    ratios = (trained["separate_norm"] / trained["looped_norm"]).groupby([trained[key] for key in CELL]).median()
-    found |= {"separate_over_looped/lowest": ratios.min(), "separate_over_looped/highest": ratios.max()}
-    norms = neu.pivot(index=["algo", "env", "states", "layer"], columns="space", values="norm")
-    largest = (norms["separate"] / norms["looped"]).groupby("algo").max()
-    return found | {f"separate_over_looped/theta_td/{algo}": ratio for algo, ratio in largest.items()}
+    ratios = (trained["theta_td"] / trained["looped_norm"]).groupby([trained[key] for key in CELL]).median()
+    return {f"update_at_theta_td/{'-'.join(map(str, cell))}": ratio for cell, ratio in ratios.items()}
 
 
 @table
