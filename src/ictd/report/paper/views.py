@@ -51,9 +51,9 @@ def summary(results):
     return f"""<ul class="lead">
 <li><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)} {_as_in_the_paper(results)}</li>
 <li>Of {len(cells(results.settings))} cells (algorithm and setting of pretraining), <b>the mean weights have the pattern
-of {html.text("theta^TD")} in {pattern}</b>, and are final in {final}. Tested on {words(results.evaluated_on[0])} with the longest
-context, the mean squared value error (MSVE) is lower than that of predicting zero in {below_zero}, and lower than that
-of one constant for all states in {below_constant}.</li>
+of {html.text("theta^TD")} in {pattern}</b>, and are final in {final}. Tested on {words(results.evaluated_on[0])} with
+the longest context, the mean squared value error (MSVE) is lower than that of predicting zero in {below_zero}, and
+lower than that of one constant for all states in {below_constant}.</li>
 <li>Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
 states tried. {" ".join(others)}</li>
 </ul>"""
