@@ -572,7 +572,8 @@ def quoted(results):
     errors = np.nan_to_num(np.concatenate([*law_errors(results).values()]), nan=np.inf)
     found["pinned_level"] = np.median(np.concatenate([*law_errors(results, level=True).values()]))
     found |= {"pinned_median": np.median(errors), "pinned_runs": (errors < pinned.claim.threshold).mean()}
-    found["pinned_at_one"] = np.median(np.concatenate([*law_errors(results, law=law_at_one).values()]))
+    at_one = [np.median(errors) for errors in law_errors(results, law=law_at_one).values()]
+    found |= {"pinned_at_one_lowest": min(at_one), "pinned_at_one_highest": max(at_one)}
     parts = np.median(results["runs"][results["main_cell"]]["parts"][RELABELLED], axis=-1)
     found |= {f"function_{name.replace(' ', '_')}": error for name, error in zip(PARTS_OF_A, parts, strict=True)}
     constants = [cell["constants"][RELABELLED].mean() for cell in results["runs"].values()]

@@ -1,6 +1,6 @@
 """The results of the paper's part, for the functions that decide claims and make figures, tables and numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -8,6 +8,8 @@ import pandas as pd
 import yaml
 
 from ictd.pipeline.grid import CELL, evaluation_envs, main_setting
+from ictd.report import part
+from ictd.report.claim import as_records
 from ictd.report.paper import claims, figures, tables, theory_claims, views
 from ictd.report.paper.sentences import Sentence, decide, load_sentences
 from ictd.report.tables import load_tables
@@ -67,6 +69,12 @@ class Results:
     def on_experiments(self) -> list[dict]:
         """Records of the claims on the experiments."""
         return [claim for claim in self.claims if not claim["section"]]
+
+    @cached_property
+    def on_tasks_of_figures(self) -> list[dict]:
+        """Records of the claims on the experiments, with the unseen tasks of the paper's figures."""
+        of_figures = {"unseen_msve": self.metrics["msve"], "unseen_baselines": self.metrics["baselines"]}
+        return as_records(part.decide(claims, replace(self, metrics=self.metrics | of_figures)))
 
     @cached_property
     def decided(self) -> list[dict]:

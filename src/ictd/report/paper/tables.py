@@ -7,9 +7,6 @@ import pandas as pd
 
 from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
-from ictd.report import part
-from ictd.report.claim import as_records
-from ictd.report.paper import claims
 from ictd.report.paper.sentences import counted, decide
 from ictd.report.part import numbers, table
 from ictd.report.tables import rows_with
@@ -25,6 +22,8 @@ def headline(results):
     counts = counted(results.decided)
     found = {"sentences": sum(counts.values())}
     found |= {f"sentences/{verdict.replace(' ', '_')}": count for verdict, count in counts.items()}
+    counts = _counts(results, results.on_tasks_of_figures, PATTERN_FULL)
+    found |= {f"sentences/of_figures/{verdict.replace(' ', '_')}": count for verdict, count in counts.items()}
     over_tasks = results.metrics["over_tasks"]
     for name, error in _errors(over_tasks):
         found[name] = error.mean
@@ -81,20 +80,25 @@ def sentences(results):
 @table
 def choices(results):
     """Verdicts on the sentences by the tasks that decide on the MSVE, and by the matrix that has the pattern."""
-    metrics = results.metrics
-    on_tasks_of_figures = metrics | {"unseen_msve": metrics["msve"], "unseen_baselines": metrics["baselines"]}
-    of_figures = as_records(part.decide(claims, replace(results, metrics=on_tasks_of_figures)))
-    tasks = {"more tasks (ours)": results.on_experiments, "the tasks of the paper's figures": of_figures}
+    tasks = {
+        "more tasks (ours)": results.on_experiments,
+        "the tasks of the paper's figures": results.on_tasks_of_figures,
+    }
     matrices = {"identifiable A (ours)": PATTERN, "A as plotted": PATTERN_FULL}
-    rows = []
-    for matrix, test in matrices.items():
-        tested = [
-            replace(one, tests=[test if name == PATTERN else name for name in one.tests]) for one in results.sentences
-        ]
-        for chosen, records in tasks.items():
-            counts = counted(decide(tested, records, results.main, results.evaluated_on[0]))
-            rows.append({"MSVE is tested on": chosen, "pattern is tested on": matrix, **counts})
+    rows = [
+        {"MSVE is tested on": chosen, "pattern is tested on": matrix, **_counts(results, records, test)}
+        for matrix, test in matrices.items()
+        for chosen, records in tasks.items()
+    ]
     return pd.DataFrame(rows)
+
+
+def _counts(results, records: list[dict], pattern: str) -> dict[str, int]:
+    """Number of sentences by verdict, given the records of claims, and the name of the claim on the pattern."""
+    tested = [
+        replace(one, tests=[pattern if name == PATTERN else name for name in one.tests]) for one in results.sentences
+    ]
+    return counted(decide(tested, records, results.main, results.evaluated_on[0]))
 
 
 @table

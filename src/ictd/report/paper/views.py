@@ -51,9 +51,9 @@ def summary(results):
     return f"""<ul class="lead">
 <li><b>{in_one_sentence(counted(results.decided))}</b>{_not_in_this_run(results)} {_as_in_the_paper(results)}</li>
 <li>Of {len(cells(results.settings))} cells (algorithm and setting of pretraining), <b>the mean weights have the pattern
-of {html.text("theta^TD")} in {pattern}</b>, and are final in {final}. Tested on {words(results.evaluated_on[0])} with
-the longest context, the mean squared value error (MSVE) is lower than that of predicting zero in {below_zero}, and
-lower than that of one constant for all states in {below_constant}.</li>
+of {html.text("theta^TD")} in {pattern}</b> (a layer is one update of TD), and have converged in {final}. Tested on
+{words(results.evaluated_on[0])} with the longest context, the mean squared value error (MSVE) is lower than that of
+predicting zero in {below_zero}, and lower than that of one constant for all states in {below_constant}.</li>
 <li>Of <b>{statements} statements and steps of the theory, {proved} hold</b> on all tasks, layers and query
 states tried. {" ".join(others)}</li>
 </ul>"""
@@ -62,8 +62,8 @@ states tried. {" ".join(others)}</li>
 def _as_in_the_paper(results) -> str:
     """The counts on the unseen tasks of the paper's figures and with A as plotted, as HTML."""
     *_, last = load_table(results.folder / "tables/choices.csv").to_dict("records")
-    link = f'<a href="#{html.anchor("table", "choices")}">tasks and matrices of the paper\'s figures</a>'
-    return f"On the {link}, {last[HOLDS]} hold; not shown: {last[NOT_SHOWN]}; refuted: {last[REFUTED]}."
+    link = f'<a href="#{html.anchor("table", "choices")}">paper\'s own test tasks and plotted matrices</a>'
+    return f"On the {link}: {last[HOLDS]}, {last[NOT_SHOWN]} and {last[REFUTED]}."
 
 
 @table
