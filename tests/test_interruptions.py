@@ -77,4 +77,5 @@ def test_repeated_interruptions_end_with_the_same_bytes(smoke, tmp_path):
     assert figures
     for name in manifest["files"].keys() | figures:
         assert (results / name).read_bytes() == (whole / name).read_bytes(), name
-    assert not [*results.rglob(".*")]
+    # Snakemake notes the times of folders in files.
+    assert {path.name for path in results.rglob(".*")} == {".snakemake_timestamp"}

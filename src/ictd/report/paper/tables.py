@@ -34,7 +34,8 @@ def headline(results):
     over_constant = [
         10 ** claim["value"] for claim in results.on_experiments if claim["id"].startswith("beats_constant/")
     ]
-    found |= {"over_constant/lowest": min(over_constant), "over_constant/highest": max(over_constant)}
+    if over_constant:
+        found |= {"over_constant/lowest": min(over_constant), "over_constant/highest": max(over_constant)}
     for claim in results.on_experiments:
         if claim["id"].startswith("beats_zero/") and claim["low"] is not None:
             for key, end in (("", "value"), ("/low", "low"), ("/high", "high")):
