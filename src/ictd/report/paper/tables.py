@@ -31,9 +31,8 @@ def headline(results):
     of_cells = rows_with(over_tasks, context_length=over_tasks["context_length"].max())
     of_cells = of_cells[of_cells["env"] != "any"]["mean"]
     found |= {"msve/lowest": of_cells.min(), "msve/highest": of_cells.max()}
-    over_constant = [
-        10 ** claim["value"] for claim in results.on_experiments if claim["id"].startswith("beats_constant/")
-    ]
+    ratios = [claim["value"] for claim in results.on_experiments if claim["id"].startswith("beats_constant/")]
+    over_constant = [10**ratio for ratio in ratios if ratio is not None]
     if over_constant:
         found |= {"over_constant/lowest": min(over_constant), "over_constant/highest": max(over_constant)}
     for claim in results.on_experiments:
