@@ -321,11 +321,15 @@ def test_the_lesson(page, tmp_path):
                 browser.wait("!dirty.size")
                 label = browser.run("PLOTS.chain.firstChild.getAttribute('aria-label')")
                 assert [part.split("θᵀᴰ ")[1] for part in label.split("; ")] == ["0", "0", "0", "0", "1."]
+            if step == 2:
+                assert "θᵀᴰ: " in browser.run("PLOTS.error.textContent")
             press(browser, ".card[open] .answer summary")
             browser.wait(f"notes.done.length === {step + 1}")
         rows = browser.run("Array.from(find('runs').rows, row => Array.from(row.cells, cell => cell.textContent))")
     assert found[1, 0]["measures"]["two"] > found[1, 0]["measures"]["one"] > 0.5
     assert found[2, 0]["other"] > 10 * found[2, 0]["error"]
+    before, after = (found[step, 0]["curves"]["theta_td"] for step in (1, 2))
+    assert before / 2 < after < 2 * before
     assert found[3, 0]["measures"]["two"] > 0.95 and found[3, 0]["measures"]["eight"] > 0.99
     pools = {row[0]: float(row[-1]) for row in rows if row[1] == "–"}
     errors = [pools[different] for different in ("1", "4", "16", "64", "256", "all")]

@@ -120,9 +120,10 @@ const STEPS = [
     explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How does each estimate change with the layers?",
     answer:
       "TD is slowest on an error that all states share: θᵀᴰ is at 9.6 after 30 layers. The values are mostly such a " +
-      "constant, so the answer to r = 1 counts most. After 20,000 tasks it is near 10 at 30 layers, because the " +
-      "right half of A is larger than the left, as if γ exceeded 1; with more layers it passes 10. This fixes one " +
-      "combination of the eight numbers, and pretraining has not ended: θᵀᴰ still has the smaller error.",
+      "constant, so the answer to r = 1 counts most. After 20,000 tasks the pretrained estimate meets 10 at 30 " +
+      "layers, because the right half of A (section 2) is larger than the left, as if γ exceeded 1; with more " +
+      "layers it passes 10. This fixes one combination of the eight numbers, and pretraining has not ended: θᵀᴰ " +
+      "still has the smaller error.",
   },
 ];
 
@@ -212,7 +213,7 @@ const CARDS = STEPS.map(({ title, minutes, section, predict, tries, explain, ans
 for (const [i, { covers = [] }] of STEPS.entries()) {
   for (const name of covers) {
     const cover = document.createElement("button");
-    const textContent = `Step ${i + 1} of the lesson asks about this. Show it`;
+    const textContent = `Step ${i + 1} of the lesson asks about this. Show\u00a0it`;
     Object.assign(cover, { className: "cover", type: "button", textContent });
     cover.addEventListener("click", () => {
       note("tried", i);
