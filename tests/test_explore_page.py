@@ -174,6 +174,9 @@ def test_all_controls_of_the_page(page, tmp_path):
 def test_values_at_the_pointer_and_the_arrow_keys(page, tmp_path):
     with opened(page, tmp_path, **SMALL) as browser:
         browser.wait(RESULTS)
+        # The button of a cover uncovers what its step asks about.
+        press(browser, "figure[data-figure=steps] .cover")
+        browser.wait(f"{COVERED} === 'A,shares,sizes,numbers,depths,ones'")
         # At the left end of the plot, with 5 steps; and the keys lead to 10.
         left, top, width = browser.run("""(() => {
           PLOTS.steps.scrollIntoView();
@@ -297,37 +300,45 @@ def test_the_lesson(page, tmp_path):
         browser.wait(RESULTS)
         assert text(browser, "lesson") == "Lesson: step 1 of 7"
         found = {}
-        # What a figure would tell of an answer is covered until the try.
-        asked = {1: "A,shares,sizes,numbers", 3: "A,shares,numbers", 5: "steps", 6: "depths,ones"}
+        # What a figure would tell of this or a later answer is covered until the try of that step.
+        asked = {1: "A,shares,sizes,numbers", 5: "steps", 6: "depths,ones"}
+
+        def covered(first):
+            return ",".join(names for step, names in asked.items() if step >= first)
+
         for step, tries in enumerate(browser.run("STEPS.map(({tries}) => tries.length)")):
             press(browser, "#lesson" if step == 0 else ".card[open] .next")
             assert browser.run("CARDS.map(card => card.open).indexOf(true)") == step
-            browser.wait(f"{COVERED} === {asked.get(step, '')!r}")
+            browser.wait(f"{COVERED} === {covered(step)!r}")
             for i in range(tries):
                 before = browser.run("view.request")
                 browser.run(f"document.querySelectorAll('.card[open] .try')[{i}].click()")
                 browser.wait(f"view.request > {before} && !view.queue.length && {RESULTS}", 300)
-                assert browser.run(COVERED) == ""
+                assert browser.run(COVERED) == covered(step + 1)
                 found[step, i] = browser.run("({...view.points.at(-1), tested: view.tested, curves: view.curves[0]})")
             if step == 0:
                 change(browser, "trace-layer", 1)
                 browser.wait("!dirty.size")
                 label = browser.run("PLOTS.chain.firstChild.getAttribute('aria-label')")
                 assert [part.split("θᵀᴰ ")[1] for part in label.split("; ")] == ["0", "0", "0", "0", "1."]
+            if step == 2:
+                assert "θᵀᴰ: " in browser.run("PLOTS.error.textContent")
             press(browser, ".card[open] .answer summary")
             browser.wait(f"notes.done.length === {step + 1}")
         rows = browser.run("Array.from(find('runs').rows, row => Array.from(row.cells, cell => cell.textContent))")
     assert found[1, 0]["measures"]["two"] > found[1, 0]["measures"]["one"] > 0.5
     assert found[2, 0]["other"] > 10 * found[2, 0]["error"]
+    before, after = (found[step, 0]["curves"]["theta_td"] for step in (1, 2))
+    assert before / 2 < after < 2 * before
     assert found[3, 0]["measures"]["two"] > 0.95 and found[3, 0]["measures"]["eight"] > 0.99
-    pools = {row[0]: float(row[-1]) for row in rows if row[1] == "nothing"}
+    pools = {row[0]: float(row[-1]) for row in rows if row[1] == "–"}
     errors = [pools[different] for different in ("1", "4", "16", "64", "256", "all")]
     assert errors[1] > 10 * errors[3] and errors[4] < 2 * errors[5] and errors == sorted(errors, reverse=True)
     steps, grouped = (found[5, i]["tested"] for i in range(2))
     assert steps["transformer"][-1] > 10 * steps["lstd"][-1] and grouped["transformer"][-1] < 2 * grouped["lstd"][-1]
-    deep, ones = found[6, 0]["curves"], found[6, 1]
-    assert deep["x"] == 60 and deep["transformer"] > 10 * found[6, 1]["error"] > 10 * deep["theta_td"]
-    assert ones["measures"]["constantFactor"] > 1
+    last, deep = found[6, 0], found[6, 0]["curves"]
+    assert deep["x"] == 60 and deep["transformer"] > 10 * last["error"] > 10 * deep["theta_td"]
+    assert last["measures"]["constantFactor"] > 1
 
 
 @pytest.mark.slow
@@ -368,6 +379,7 @@ def test_names_and_widths(page, tmp_path):
                 const labels = [...one.labels ?? []].map(label => label.textContent).join("");
                 return !(one.getAttribute("aria-label") ?? labels) && !one.textContent.trim();
             }).map(one => one.outerHTML.slice(0, 80))""")
+        assert browser.run(COVERED) == ""
         assert unnamed == [] and browser.run("document.documentElement.scrollWidth") == 390
         assert browser.run("shown(view.tested.transformer.at(-1))") in text(browser, "spoken")
         # Enter in a field starts a run.

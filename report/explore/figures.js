@@ -143,10 +143,9 @@ const FIGURES = {
   },
 };
 
-// The error of theta^TD with the layers of pretraining, if the test has them and tasks of pretraining.
+// The error of theta^TD with the layers of pretraining, if the test has them and the chains of pretraining.
 function thetaHere() {
-  const { depth, relabelled } = view.settings;
-  const same = view.test.depth === depth && view.test.relabelled === relabelled && !view.test.environment;
+  const same = view.test.depth === view.settings.depth && !view.test.environment;
   return same ? view.curves[0].theta_td : null;
 }
 

@@ -6,7 +6,7 @@ const FEW = [1, 4, 16, 64, 256, 0].map((different) => ({ ...DEFAULT_SETTINGS, di
 
 // A try has the settings of its run, or of its runs, what differs from a test of these settings on tasks in their
 // order, what else of `view` it sets, and the figure or element that it is about.  What a step `covers` would give its
-// answer away.
+// answer away, in this step or in an earlier one.
 const STEPS = [
   {
     title: "A layer is an update",
@@ -28,9 +28,9 @@ const STEPS = [
       "pretrained weights do differently?",
     answer:
       "After one layer the last state, after two also the states that lead to it: w₁ = r, w₂ = r + γPr, and so on. " +
-      "The context's last row holds the TD errors r + γPw − w of the states; attention finds the column of a query's state, " +
-      "and adds its TD error to the estimate. Pretrained weights take smaller steps of this kind, and they also " +
-      "move all states together.",
+      "The last row of θᵀᴰ's context holds the TD errors r + γPw − w of the states; attention finds the column of a " +
+      "query's state, and adds its TD error to the estimate. Pretrained weights take smaller steps of this kind, " +
+      "and they also move all states together.",
   },
   {
     title: "Read the weights",
@@ -56,34 +56,36 @@ const STEPS = [
     tries: [{ ...MAIN, button: "Renumber the test tasks", test: { relabelled: true }, show: "error" }],
     explain: "What do the weights know about state 3 of a Boyan chain?",
     answer:
-      "The error grows many times. In pretraining, state 3 always led to state 4 or 5. A has learned this, in " +
-      "entries beside the diagonals; after a renumbering it is wrong.",
+      "The error grows many times; that of θᵀᴰ, which treats all states alike, hardly changes. In pretraining, " +
+      "state 3 always led to state 4 or 5. A has learned this, in entries beside the diagonals; after a renumbering " +
+      "it is wrong.",
   },
   {
     title: "Use the symmetry",
     minutes: 4,
     section: "emergence",
-    covers: ["A", "shares", "numbers"],
     predict:
-      "Now renumber the states of each task in pretraining as well. How many different entries can A have, on average " +
-      "over runs?",
+      "Now renumber the states of each task in pretraining as well. How many different entries can A have, on " +
+      "average over runs?",
     tries: [{ ...PERMUTED, button: "Renumber in pretraining", view: { identifiable: true }, show: "A" }],
     explain: "Which entries of A must have the same mean, if all numberings of the states are equally likely?",
     answer:
-      "Eight. A permutation of the states changes neither the law of the tasks nor the mean of A. It takes each " +
-      "diagonal entry of an n × n block to any other, and each pair of different states to any other pair. So each " +
-      "of the four blocks has two numbers. And two numbers, α and β, explain nearly all of A.",
+      "Eight (the curve <i>symmetry</i> reaches 1). A permutation of the states changes neither the law of the " +
+      "tasks nor the mean of A. It takes each diagonal entry of an n × n block to any other, and each pair of " +
+      "different states to any other pair. So each of the four blocks has two numbers. And two numbers, α and β, " +
+      "explain nearly all of A.",
   },
   {
     title: "Count the tasks",
     minutes: 4,
     section: "worth",
     predict: "Each task was new so far. Let pretraining repeat K different tasks. Which K suffices for unseen tasks?",
-    tries: [{ runs: FEW, button: "Run K = 1, 4, 16, 64, 256", show: "runs" }],
+    tries: [{ runs: FEW, button: "Run K = 1, 4, 16, 64, 256 (about a minute)", show: "runs" }],
     explain: "The table keeps the errors. Why is one task too few, and why do not all have to differ?",
     answer:
       "With one task, weights that fit its values need not use the prompt. The error falls by a large factor from 4 " +
-      "to 64 tasks. With 256 it is nearly that of new tasks. K need not exceed the 100 entries of A: each task gives n = 5 values.",
+      "to 64 tasks. With 256 it is nearly that of new tasks. K need not exceed the 100 entries of A: each task " +
+      "gives n = 5 values.",
   },
   {
     title: "Change the prompt",
@@ -91,8 +93,9 @@ const STEPS = [
     section: "worth",
     covers: ["steps"],
     predict:
-      "In pretraining a prompt had one column for each state. The paper tests with a column for each step of a " +
-      "trajectory. Does the error with 100 steps come near that of least squares (LSTD)?",
+      "The weights are again those of step 4. In pretraining a prompt had one column for each state. The paper tests " +
+      "with a column for each step of a trajectory. Does the error with 100 steps come near that of least squares " +
+      "(LSTD)?",
     tries: [
       { ...PERMUTED, button: "A column for each step", show: "steps" },
       {
@@ -113,20 +116,18 @@ const STEPS = [
     section: "worth",
     covers: ["depths", "ones"],
     predict: "Pretraining had 30 layers. Does the error fall with 60? And that of θᵀᴰ?",
-    tries: [
-      { ...PERMUTED, button: "Use 60 layers", test: { relabelled: true, depth: 60 }, show: "depths" },
-      { ...PERMUTED, button: "Let every reward be 1", show: "ones" },
-    ],
+    tries: [{ ...PERMUTED, button: "Use 60 layers", test: { relabelled: true, depth: 60 }, show: "depths" }],
     explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How does each estimate change with the layers?",
     answer:
-      "TD corrects an error that all states share most slowly: 9.6 after 30 layers. Most of the squared values is " +
-      "such a constant, so the answer to r = 1 counts most. After 20,000 tasks it is right at 30 layers, by β and a " +
-      "part of A outside the TD errors; with more layers it passes 10. This fixes one combination of the eight " +
-      "numbers, and pretraining has not ended: θᵀᴰ still has the smaller error.",
+      "TD is slowest on an error that all states share: θᵀᴰ is at 9.6 after 30 layers. The values are mostly such a " +
+      "constant, so the answer to r = 1 counts most. After 20,000 tasks the pretrained estimate meets 10 at 30 " +
+      "layers, because the right half of A (section 2) is larger than the left, as if γ exceeded 1; with more " +
+      "layers it passes 10. This fixes one combination of the eight numbers, and pretraining has not ended: θᵀᴰ " +
+      "still has the smaller error.",
   },
 ];
 
-// Answers, the steps whose answer was opened, and those that were tried, kept by the browser where it lets a page do so.
+// Answers, the steps whose answer was opened, and those that were tried, kept where the browser lets a page do so.
 const notes = { done: [], tried: [] };
 const STORE = "ictd lesson";
 try {
@@ -139,9 +140,11 @@ function keep(saved = notes) {
   } catch {}
   find("lesson").textContent = `Lesson: step ${nextStep() + 1} of ${STEPS.length}`;
   for (const [i, card] of CARDS.entries()) card.classList.toggle("done", notes.done.includes(i));
-  const asked = STEPS.findIndex((_, i) => CARDS[i].open && !notes.done.includes(i) && !notes.tried.includes(i));
-  for (const place of document.querySelectorAll(".covered")) place.classList.remove("covered");
-  for (const name of STEPS[asked]?.covers ?? []) placeOf(name).classList.add("covered");
+  const open = CARDS.findIndex((card) => card.open);
+  for (const [i, { covers = [] }] of STEPS.entries()) {
+    const answered = notes.done.includes(i) || notes.tried.includes(i);
+    for (const name of covers) placeOf(name).classList.toggle("covered", open >= 0 && open <= i && !answered);
+  }
 }
 
 // Add a step to those of a kind, "done" or "tried".
@@ -206,6 +209,19 @@ const CARDS = STEPS.map(({ title, minutes, section, predict, tries, explain, ans
   find(section).querySelector(".steps").append(card);
   return card;
 });
+
+for (const [i, { covers = [] }] of STEPS.entries()) {
+  for (const name of covers) {
+    const cover = document.createElement("button");
+    const textContent = `Step ${i + 1} of the lesson asks about this. Show\u00a0it`;
+    Object.assign(cover, { className: "cover", type: "button", textContent });
+    cover.addEventListener("click", () => {
+      note("tried", i);
+      PLOTS[name].focus();
+    });
+    PLOTS[name]?.after(cover);
+  }
+}
 
 for (const area of document.querySelectorAll("[data-note]")) {
   area.value = notes[area.dataset.note] ?? "";

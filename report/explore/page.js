@@ -203,7 +203,7 @@ function addRun() {
   const usual = partsOf(DEFAULT_SETTINGS);
   const own = partsOf(view.settings).filter((part) => !usual.includes(part));
   const row = find("runs").tBodies[0].insertRow();
-  for (const words of [view.settings.different || "all", own.join(", ") || "nothing", shown(found.alpha), shown(found.beta), shown(error)]) {
+  for (const words of [view.settings.different || "all", own.join(", ") || "–", shown(found.alpha), shown(found.beta), shown(error)]) {
     row.insertCell().textContent = words;
   }
 }
