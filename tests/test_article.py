@@ -42,6 +42,9 @@ $$
 
 - one
 
+*Checked:* by a test that
+readers of the article do not know.
+
 ## Rest
 
 Not this: $\wrong{x}$.
@@ -80,7 +83,7 @@ def test_the_article_shows_the_numbers_tables_and_sections_of_the_run(results):
     assert "algorithm environment states layers α error TD Loop 5 30 1.5" in text
     assert 'For all 𝜃TD and #n("x:d") there, 7 times: 𝐵 ⊗ 𝑋 = ∑ 𝑙<𝐿 𝑟' in text
     assert "a b one 𝑥𝑙 • one" in text
-    assert "Not this" not in text
+    assert "Not this" not in text and "do not know" not in text
     save_table(results / "numbers.csv", {"name": ["error"], "value": [7]})
     assert "The error is 7.00" in written(results)
 

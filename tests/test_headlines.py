@@ -139,7 +139,7 @@ def test_the_summary_is_of_the_claims_of_the_run(run):
         sum(one["verdict"] == "holds" for one in claims if one["id"].startswith(f"{name}/")) or "none"
         for name in ("pattern", "converged", "beats_zero", "beats_constant")
     )
-    assert f"in {pattern} (a layer is one update of TD), and have converged in {final}." in text
+    assert f"in {pattern} (squared cosine above one half), and have converged in {final}." in text
     assert f"predicting zero in {zero}, and lower than that of one constant for all states in {constant}." in text
     verdicts = {claim["id"]: claim["verdict"].replace(" ", "-") for claim in claims}
     counts = [sentence for sentence in sentences if sentence["kind"] == "claim"]

@@ -29,10 +29,9 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_use_rtype = False
 napoleon_use_ivar = True
-# Pages of results that this machine has: files of the site's first folder.
+# Pages of results that this machine has.
 PAGES = ["report.html", "explore.html", "article.pdf", *(f"{study}/{study}.html" for study in STUDIES)]
 SHOWN = [page for page in PAGES if (RESULTS / page).exists()]
-html_extra_path = [str(RESULTS / page) for page in SHOWN]
 # The pages in the navigation, which README.md, read on other sites, does not list.
 NAVIGATION = """
 
@@ -71,14 +70,25 @@ def write_block(page, node):
 def read_page(app, name, source):
     """Link pages of results, and add the navigation to the first page."""
     for page in SHOWN:
-        place = f'<a href="{"../" * name.count("/")}{Path(page).name}">'
+        place = f'<a href="{"../" * name.count("/")}{page}">'
         source[0] = re.sub(f"`(results/)?{re.escape(page)}`", f"{place}{page}</a>", source[0])
         source[0] = re.sub(rf"\[(\w+)\]\(https://[^)]*/ictd/{re.escape(page)}\)", rf"{place}\1</a>", source[0])
     if name == root_doc:
         source[0] += "".join(NAVIGATION % (title, "\n".join(pages)) for title, pages in LISTS.items())
 
 
+def copy_results(app, error):
+    """Copy pages of results; their links to README.md of a study lead to its page on the site."""
+    for page in SHOWN if error is None else []:
+        content = (RESULTS / page).read_bytes()
+        content = re.sub(rb'href="(\.\./)+(studies/\w+/README)\.md"', rb'href="\2.html"', content)
+        target = Path(app.outdir, page)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(content)
+
+
 def setup(app):
-    """Set formulas, and complete pages."""
+    """Set formulas, complete pages, and add those of results."""
     app.add_html_math_renderer("mathml", (write_formula, None), (write_block, None))
     app.connect("source-read", read_page)
+    app.connect("build-finished", copy_results)

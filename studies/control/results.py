@@ -260,8 +260,9 @@ def differences(results):
     compared = {f"minus_{name}": results.share(main) - results.share(name) for name in ("rewards", "theta_td")}
     compared["minus_one_iteration"] = results.share(main) - results.share(main, iteration=1)
     for name in results.only("prompts"):
-        share = results.share(f"{name} grouped pseudo_counts")
-        compared[f"{results.variants[name]['prompts']}_minus_smoothed"] = share - results.share("smoothed")
+        if results.variants[name]["prompts"] == "enumerated":
+            share = results.share(f"{name} grouped pseudo_counts")
+            compared["enumerated_minus_smoothed"] = share - results.share("smoothed")
     found = {}
     for name, samples in compared.items():
         ends = intervals(samples)

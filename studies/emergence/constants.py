@@ -70,7 +70,11 @@ def law(discount: float, depth: int) -> tuple[np.ndarray, np.ndarray]:
 
 def outside_by_law(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
     """The t (...) with which L > 1 layers are exact for constants, NaN if there is none."""
-    factor = np.interp(s, *law(discount, depth), left=np.nan, right=np.nan)
+    return outside(s, np.interp(s, *law(discount, depth), left=np.nan, right=np.nan), discount)
+
+
+def outside(s: np.ndarray, factor: np.ndarray, discount: float) -> np.ndarray:
+    """The t (...) with which a layer multiplies constants by a factor lambda (...)."""
     return (factor - 1 + s * (1 - discount)) / (1 + discount)
 
 

@@ -87,6 +87,11 @@ def errors_of_parts(A: np.ndarray, data: UnseenTasks, depth: int) -> np.ndarray:
     return np.stack([np.median(errors(without_u(part), data, [ENUMERATED], depth)[0], axis=-1) for part in parts])
 
 
+def formats(lengths: list[int]) -> list[str]:
+    """Names of the formats of prompts, in the order of ``errors``."""
+    return ["enumerated", *(f"{length} {form}" for form in ("steps", "grouped") for length in lengths)]
+
+
 def errors(weights: Weights, data: UnseenTasks, lengths: list[int], depth: int) -> np.ndarray:
     """MSVE (formats, S, tasks) of S runs."""
     contexts = [data.context(length) for length in lengths]

@@ -1,6 +1,5 @@
 """Claims, tables and a figure on symmetry: eight numbers, relabelled tasks, and the equation of the mean."""
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +16,11 @@ from ictd.report.tables import load_table, rows_with
 from ictd.statistics import Estimate, bootstrap_mean
 from ictd.storage import load_named
 from ictd.weight_measures import residual, shortest_identifiable
-from studies.emergence.constants import eight_numbers, layer_factor, on_constants, outside_by_law, stiffness
+from studies.emergence.constants import eight_numbers, layer_factor, on_constants, outside, outside_by_law, stiffness
 from studies.emergence.few_numbers import basis, identifiable, share
 from studies.emergence.identities import DEPTH, UPDATES
 from studies.emergence.relabelled import PARTS as PARTS_OF_A
+from studies.emergence.relabelled import formats
 from studies.emergence.symmetry import (
     circulant,
     family_part,
@@ -140,16 +140,17 @@ def lost_order(results):
     on enumerated prompts.
     """
     # A trial had ratios of means of 14 to 72 in all 12 cells.  Medians are used because a few tasks dominate means.
-    for name, ratios in order_ratios(results).items():
+    for name, ratios in order_ratios(results, "enumerated").items():
         yield name, Trials(np.log10(ratios))
 
 
-def order_ratios(results: dict, shown: int = 0) -> dict[str, np.ndarray]:
+def order_ratios(results: dict, form: str) -> dict[str, np.ndarray]:
     """Median errors (S,) of the paper's weights on relabelled over those on ordinary tasks, by cell of Boyan's chains.
 
-    ``shown`` is a format of prompts in ``studies.emergence.relabelled``, whose first is the enumerated one.
+    ``form`` is one of ``formats``.
     """
-    medians = {name: results["runs"][name]["median"][ORDINARY, :, shown] for name in on_boyan(results)}
+    place = formats(results["lengths"]).index(form)
+    medians = {name: results["runs"][name]["median"][ORDINARY, :, place] for name in on_boyan(results)}
     return {name: relabelled / ordinary for name, (ordinary, relabelled) in medians.items()}
 
 
@@ -164,23 +165,20 @@ def pinned(results):
         yield name, Trials(errors)
 
 
-def law_errors(results: dict, level: bool = False, law: Callable = outside_by_law) -> dict[str, np.ndarray]:
+def law_errors(results: dict, level: bool = False, at_one: bool = False) -> dict[str, np.ndarray]:
     """The error (S,) of each run of claim ``pinned``, NaN if no t makes constants exact, by cell.
 
-    With ``level``, the law has the median s of the cell in place of the s of a run.
+    With ``level``, the law has the median s of the cell in place of the s of a run; with ``at_one`` it is that of
+    lambda = 1, which does not depend on the depth.
     """
     errors = {}
     for name, cell in results["runs"].items():
         depth = int(name.split("-")[-1])
         s, t = constants_of(cell["A"][RELABELLED], results["discount"])
         s = np.median(s) if level else s
-        errors[name] = np.abs(t / law(s, results["discount"], depth) - 1)
+        by_law = outside(s, 1, results["discount"]) if at_one else outside_by_law(s, results["discount"], depth)
+        errors[name] = np.abs(t / by_law - 1)
     return errors
-
-
-def law_at_one(s: np.ndarray, discount: float, depth: int) -> np.ndarray:
-    """The t of the law of constants at lambda = 1, in proportion to s at every depth."""
-    return s * (1 - discount) / (1 + discount)
 
 
 @claim("<", 0.1)
@@ -353,8 +351,7 @@ def msve_on_both(results):
         for i, j in np.ndindex(2, 2):
             mean, median = (np.median(cell[over][i, j], axis=-1) for over in ("mean", "median"))
             row = {"cell": name, "trained on": KINDS[i], "tested on": KINDS[j], "mean": mean[0], "median": median[0]}
-            formats = [f"{length} {form}" for form in ("steps", "grouped") for length in results["lengths"]]
-            rows.append(row | dict(zip(formats, mean[1:], strict=True)))
+            rows.append(row | dict(zip(formats(results["lengths"])[1:], mean[1:], strict=True)))
     return pd.DataFrame(rows)
 
 
@@ -457,7 +454,7 @@ def stiffnesses(results):
             s, t = constants_of(setting["runs"][:, -1], discount)
             measured, formula, values = stiffness_of(setting)
             columns = {"s": s, "t": t, "t by the law": outside_by_law(s, discount, depth)}
-            columns["if lambda is 1"] = s * (1 - discount) / (1 + discount)
+            columns["if lambda is 1"] = outside(s, 1, discount)
             columns["lambda"] = layer_factor(s, t, discount)
             columns |= {"stiffness": measured, "by the formula": formula}
             columns |= {"second": values[:, 1], "third": values[:, 2]}
@@ -546,9 +543,9 @@ def order(results):
 
 @numbers
 def quoted(results):
-    """Numbers that pages quote: of the main cell, TD, and of the equation in its main setting."""
-    A = results["runs"][results["main_cell"]]["A"]
-    median = np.median(results["runs"][results["main_cell"]]["median"][:, :, 0], axis=-1)
+    """Numbers that pages quote: of the main cell, TD, of all cells, and of the equation in its main setting."""
+    main = results["runs"][results["main_cell"]]
+    A, median = main["A"], np.median(main["median"][:, :, 0], axis=-1)
     found = {
         f"{NAMES[count]}_of_family_{kind}": shares(A[i], count, results["discount"]).mean()
         for count in (1, 2)
@@ -556,29 +553,29 @@ def quoted(results):
     }
     for i, j in np.ndindex(2, 2):
         found[f"msve_{KINDS[i]}_on_{KINDS[j]}"] = median[i, j]
-    longest = len(results["lengths"])
-    for form, shown in {"": 0, "_steps": longest, "_grouped": 2 * longest}.items():
-        worse = [10 ** np.log10(ratios).mean() for ratios in order_ratios(results, shown).values()]
-        found |= {f"worse{form}_lowest": min(worse), f"worse{form}_highest": max(worse)}
+    longest = results["lengths"][-1]
+    for name, form in {"": "enumerated", "_steps": f"{longest} steps", "_grouped": f"{longest} grouped"}.items():
+        worse = [10 ** np.log10(ratios).mean() for ratios in order_ratios(results, form).values()]
+        found |= {f"worse{name}_lowest": min(worse), f"worse{name}_highest": max(worse)}
     A = A[ORDINARY]
     found["order_main"] = order_in_the_rest(identifiable(A, results["discount"]))
     found["order_plotted"] = order_in_the_rest(A)
-    batches = rates_and_batches.make(results)
-    main = rows_with(batches, algo="td", learning_rate=results["equation"]["learning_rate"])
-    for _, row in main.iterrows():
+    rate = results["equation"]["learning_rate"]
+    for _, row in rows_with(rates_and_batches.make(results), algo="td", learning_rate=rate).iterrows():
         found[f"alpha_batch_{row['batch_size']}"] = row["alpha"]
     for _, row in rows_with(fluctuations.make(results), fluctuating="eight and outside").iterrows():
         found[f"distance_{row['algo']}_A"] = row["distance"]
     errors = np.nan_to_num(np.concatenate([*law_errors(results).values()]), nan=np.inf)
     found["pinned_level"] = np.median(np.concatenate([*law_errors(results, level=True).values()]))
     found |= {"pinned_median": np.median(errors), "pinned_runs": (errors < pinned.claim.threshold).mean()}
-    at_one = [np.median(errors) for errors in law_errors(results, law=law_at_one).values()]
+    at_one = [np.median(errors) for errors in law_errors(results, at_one=True).values()]
     found |= {"pinned_at_one_lowest": min(at_one), "pinned_at_one_highest": max(at_one)}
-    parts = np.median(results["runs"][results["main_cell"]]["parts"][RELABELLED], axis=-1)
-    found |= {f"function_{name.replace(' ', '_')}": error for name, error in zip(PARTS_OF_A, parts, strict=True)}
+    after_relabelled = rows_with(functions.make(results), cell=results["main_cell"], tasks=KINDS[RELABELLED])
+    (of_parts,) = after_relabelled.to_dict("records")
+    found |= {f"function_{name.replace(' ', '_')}": of_parts[name] for name in PARTS_OF_A[2:4] + PARTS_OF_A[-1:]}
     constants = [cell["constants"][RELABELLED].mean() for cell in results["runs"].values()]
     found |= {"constants_lowest": min(constants), "constants_highest": max(constants)}
-    found["constants_left"] = results["runs"][results["main_cell"]]["constants_family"][RELABELLED].mean()
+    found["constants_left"] = main["constants_family"][RELABELLED].mean()
     of_td = stiffnesses.make(results).set_index("setting").loc["td"]
     found |= {f"{name.replace(' ', '_')}_td": of_td[name] for name in ("stiffness", "by the formula", "second")}
     for name, setting in results["confined"].items():

@@ -318,8 +318,6 @@ def headline(results):
         f"eta_{target}": rows_with(results["weights"], target=target).groupby("setting")["eta"].mean()
         for target in TARGETS
     }
-    best = rows_with(results["equal"], method="split").groupby("setting")
-    shown |= {column: best[column].mean() for column in ("mean", "rest")}
     for measure in ("trimmed", "median"):
         shares = {
             name: closed(results, name, measure)["pretrained_values"].median() for name in compared(results["errors"])

@@ -75,7 +75,8 @@ class Page:
 
     def verdicts(self) -> Markup:
         """The verdicts on all claims."""
-        return Markup(html.table(claims_overview(self.claims)) + fold("Every verdict", claims_rows(self.claims)))
+        overview = html.table(claims_overview(self.claims))
+        return Markup(fold("All claims", overview) + fold("Every verdict", claims_rows(self.claims)))
 
     def other_figures(self) -> Markup:
         """The figures that the text does not show."""

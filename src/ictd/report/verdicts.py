@@ -15,7 +15,7 @@ HOLDS, NOT_SHOWN, REFUTED = "holds", "not shown", "refuted"
 VERDICTS = {HOLDS: "holds", NOT_SHOWN: "not-shown", REFUTED: "refuted"}
 # A cell or a setting: algorithm, environment, numbers of states and of layers.
 PLACE = re.compile(r"(?:([a-z]\w*)-)?([^\W\d]\w*)-(\d+)(?:-(\d+))?")
-# The largest number of settings that a verdict names.
+# The largest number of settings that a verdict names; the rows of a claim name all.
 LISTED = 4
 
 

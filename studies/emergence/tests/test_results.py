@@ -45,6 +45,7 @@ def results():
         "minimisers": pd.concat(sets, ignore_index=True),
         "runs": {"td-boyan-3-4": cell, "td-loop-3-4": cell},
         "main_cell": "td-boyan-3-4",
+        "lengths": [5, 20, 100],
         "equations": {"td": {"depth": DEPTH, "discount": GAMMA} | ALL_PARTS | equation},
         "equivariance": pd.DataFrame({"engine": ["compiled"], "states": 5, "permuted": 1e-15, "negative": 0}),
         "drift": pd.DataFrame([drift]),
@@ -86,3 +87,9 @@ def test_claims_that_hold_and_fail(results, name, place, value, expected):
     known = results | results["equations"]["td"] | results["runs"]["td-boyan-3-4"]
     known[name][place] = value
     assert failing(results) == (expected, 21)
+
+
+def test_ratios_of_errors_are_those_of_a_format(results):
+    results["runs"]["td-boyan-3-4"]["median"][0, 1, 6] *= 2
+    for form, ratio in (("enumerated", 30), ("100 steps", 30), ("100 grouped", 60)):
+        np.testing.assert_allclose(symmetry_results.order_ratios(results, form)["td-boyan-3-4"], ratio)
