@@ -112,7 +112,8 @@ function numbersText({ seen, measures: found, error }) {
   return (
     `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; ` +
     `α explains ${percent(found.one)} of A, α and β ${percent(found.two)}, symmetry ${percent(found.eight)}; ` +
-    `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}.` +
+    `if a layer changes all estimates equally, the next one changes them about ` +
+    `${found.constantFactor.toFixed(3)} times as much; error on unseen tasks ${shown(error)}.` +
     (inPaper(view.settings) ? " The report has other random numbers, so its values differ a little." : "")
   );
 }
