@@ -439,7 +439,11 @@ def test_the_numbers_of_the_exercises(v8):
             return [meanOf(value) ** 2, meanOf(value.map((each) => each ** 2))];
         }});
         const [constant, whole] = [0, 1].map((i) => meanOf(values.map((each) => each[i])));
-        return {{...own, curves: found.curves.result, formats, answers, constant: constant / whole}};"""
+        const visible = identifiable(own.weights, 0.9);
+        const upper = {{...visible, A: visible.A.map((entry, i) => (i < visible.A.length / 2 ? entry : 0))}};
+        const errors = [visible, upper].map((each) => meanError([each], unseenTasks(settings, TEST_TASKS), 30, 0.9));
+        const lower = errors[1] / errors[0];
+        return {{...own, curves: found.curves.result, formats, answers, constant: constant / whole, lower}};"""
     pools = [v8(code, changes={"different": count})["error"] for count in (1, 4, 16, 64, 256)]
     ordered = v8(code, changes={})
     permuted = {depth: v8(code, changes={"relabelled": True, "depth": depth}) for depth in (5, 30)}
@@ -455,6 +459,7 @@ def test_the_numbers_of_the_exercises(v8):
     for text in (
         f"α is {found['alpha']:.3f} and β is {found['beta']:.3f}.",
         f"explains {found['one']:.0%} of A; both explain {found['two']:.0%}.",
+        f"the error of the mean weights is {round(ordered['lower'], -1):.0f} times larger",
         f"The error grows from {ordered['error']:.2f} to {ordered['other']:.2g}.",
         f"The page shows {main['measures']['eight']:.0%}, and {main['measures']['two']:.0%} for α and β.",
         f"The error is {main['error']:.2f}.",
@@ -466,9 +471,9 @@ def test_the_numbers_of_the_exercises(v8):
         f"falls from {main['curves'][0]['theta_td']:.2f} to {at_60['theta_td']:.5f}.",
         f"Constants are {main['constant']:.0%} of the squared values",
         f"estimate is {main['answers'][30]:.1f} after 30 layers and {main['answers'][60]:.0f} after 60,",
-        f"constant errors by {main['measures']['constantFactor']:.3f} "
+        f"each layer adds {main['measures']['constantFactor']:.3f} times what the last added "
         f"(as with \\gamma={-GAMMA * right / left:.2f}: the left half of A is weaker).",
-        f"the factor is {longer['measures']['constantFactor']:.3f}, and the error with 60 layers "
+        f"this factor is {longer['measures']['constantFactor']:.3f}, and the error with 60 layers "
         f"{later_at_60['transformer']:.1f}.",
         f"after 100,000 tasks its error is {longer['error']:.2f}, "
         rf"\theta^{{\mathrm{{TD}}}}'s {longer['curves'][0]['theta_td']:.2f}.",

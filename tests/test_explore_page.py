@@ -323,6 +323,7 @@ def test_the_lesson(page, tmp_path):
                 assert [part.split("θᵀᴰ ")[1] for part in label.split("; ")] == ["0", "0", "0", "0", "1."]
             if step == 2:
                 assert "θᵀᴰ: " in browser.run("PLOTS.error.textContent")
+            assert ("times as much" in text(browser, "numbers")) == browser.run("view.settings.relabelled")
             press(browser, ".card[open] .answer summary")
             browser.wait(f"notes.done.length === {step + 1}")
         rows = browser.run("Array.from(find('runs').rows, row => Array.from(row.cells, cell => cell.textContent))")
@@ -337,6 +338,7 @@ def test_the_lesson(page, tmp_path):
     steps, grouped = (found[5, i]["tested"] for i in range(2))
     assert steps["transformer"][-1] > 10 * steps["lstd"][-1] and grouped["transformer"][-1] < 2 * grouped["lstd"][-1]
     last, deep = found[6, 0], found[6, 0]["curves"]
+    assert deep["transformer"] / 2 < last["tested"]["transformer"][-1] < 2 * deep["transformer"]
     assert deep["x"] == 60 and deep["transformer"] > 10 * last["error"] > 10 * deep["theta_td"]
     assert last["measures"]["constantFactor"] > 1
 

@@ -41,12 +41,14 @@ const STEPS = [
       "A starts random. In θᵀᴰ it is −I beside I. Which entries of A will pretraining on random tasks make large?",
     tries: [{ ...MAIN, button: "Show what matters in A", view: { identifiable: true }, show: "A" }],
     explain:
-      "Drag the slider of the tasks. Let the upper half be −K beside K, with K = n(αI + βJ), J all ones. Which " +
-      "update is a layer?",
+      "Drag the slider of the tasks. A layer adds (1/n) Σⱼ yⱼ xⱼ'Ax to the last entry y of a column [x; y]; the sum " +
+      "is over the context, and x is [state; γ next state], or [state; 0] for a query. With A = [−K, K; 0, 0], " +
+      "K = n(αI + βJ), J all ones: which update is it?",
     answer:
-      "The upper half becomes nearly −K beside K. A layer adds to the estimate of a state α times the TD error of " +
-      "this state, and β times the sum of the TD errors of all states. θᵀᴰ has α only. The figure of shares says " +
-      "how much of A it explains, and how much more β does. Both still grow.",
+      "The upper half becomes nearly −K beside K. For the query of state s, whose last entry is minus its estimate, " +
+      "xⱼ'Ax is −Kⱼₛ. So a layer adds to the estimate of a state α times the TD error of this state, and β times the " +
+      "sum of the TD errors of all states. θᵀᴰ has α only. The figure of shares says how much of A it explains, and " +
+      "how much more β does. Both still grow.",
   },
   {
     title: "Change the order",
@@ -57,8 +59,7 @@ const STEPS = [
     explain: "What do the weights know about state 3 of a Boyan chain?",
     answer:
       "The error grows many times; that of θᵀᴰ, which treats all states alike, hardly changes. In pretraining, " +
-      "state 3 always led to state 4 or 5. A has learned this, in entries beside the diagonals; after a renumbering " +
-      "it is wrong.",
+      "state 3 always led to state 4 or 5. A has learned this; after a renumbering it is wrong.",
   },
   {
     title: "Use the symmetry",
@@ -93,7 +94,7 @@ const STEPS = [
     section: "worth",
     covers: ["steps"],
     predict:
-      "The weights are again those of step 4. In pretraining a prompt had one column for each state. The paper tests " +
+      "Try pretrains again as in step 4. In pretraining a prompt had one column for each state. The paper tests " +
       "with a column for each step of a trajectory. Does the error with 100 steps come near that of least squares " +
       "(LSTD)?",
     tries: [
@@ -107,8 +108,9 @@ const STEPS = [
     ],
     explain: "What does a state that is visited twice as often have in a prompt of steps?",
     answer:
-      "It has twice as many columns, so its step size is twice as large. Grouping gives each visited state one " +
-      "column, with means over its steps, as in pretraining, and the error comes near that of LSTD.",
+      "No. A state visited twice as often has twice as many columns, so its step size is twice as large. Grouping " +
+      "gives each visited state one column, with means over its steps, as in pretraining, and the error comes near " +
+      "that of LSTD.",
   },
   {
     title: "Why not exactly TD?",
@@ -116,14 +118,21 @@ const STEPS = [
     section: "worth",
     covers: ["depths", "ones"],
     predict: "Pretraining had 30 layers. Does the error fall with 60? And that of θᵀᴰ?",
-    tries: [{ ...PERMUTED, button: "Use 60 layers", test: { relabelled: true, depth: 60 }, show: "depths" }],
+    tries: [
+      {
+        ...PERMUTED,
+        button: "Use 60 layers",
+        test: { relabelled: true, depth: 60, format: "grouped" },
+        show: "depths",
+      },
+    ],
     explain: "If every reward is 1, every value is 1/(1 − γ) = 10. How does each estimate change with the layers?",
     answer:
-      "TD is slowest on an error that all states share: θᵀᴰ is at 9.6 after 30 layers. The values are mostly such a " +
-      "constant, so the answer to r = 1 counts most. After 20,000 tasks the pretrained estimate meets 10 at 30 " +
-      "layers, because the right half of A (section 2) is larger than the left, as if γ exceeded 1; with more " +
-      "layers it passes 10. This fixes one combination of the eight numbers, and pretraining has not ended: θᵀᴰ " +
-      "still has the smaller error.",
+      "No, it grows; that of θᵀᴰ falls. TD is slowest on an error that all states share: θᵀᴰ is at 9.6 after 30 " +
+      "layers. The values are mostly such a constant, so the answer to r = 1 counts most. After 20,000 tasks the " +
+      "pretrained estimate meets 10 at 30 layers, because the right half of A (section 2) is larger than the left, " +
+      "as if γ exceeded 1; with more layers it passes 10. This fixes one combination of the eight numbers, and " +
+      "pretraining has not ended.",
   },
 ];
 

@@ -109,10 +109,13 @@ function announce() {
 function numbersText({ seen, measures: found, error }) {
   if (Number.isNaN(found.alpha)) return `After ${counted(seen, "task")} the weights are not finite.`;
   const percent = (share) => `${(100 * share).toFixed(1)}%`;
+  // The factor is that of the mean of A over labels; runs with labels in their order differ from it.
+  const next = "if a layer changes all estimates equally, the next one changes them about";
+  const factor = `${next} ${found.constantFactor.toFixed(3)} times as much; `;
   return (
     `After ${counted(seen, "task")}: α ${shown(found.alpha)}, β ${shown(found.beta)}; ` +
     `α explains ${percent(found.one)} of A, α and β ${percent(found.two)}, symmetry ${percent(found.eight)}; ` +
-    `a layer multiplies an equal error of all states by about ${found.constantFactor.toFixed(3)}; error on unseen tasks ${shown(error)}.` +
+    `${view.settings.relabelled ? factor : ""}error on unseen tasks ${shown(error)}.` +
     (inPaper(view.settings) ? " The report has other random numbers, so its values differ a little." : "")
   );
 }
