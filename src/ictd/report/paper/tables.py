@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ictd.pipeline.grid import CELL
 from ictd.prompt import ENUMERATED
 from ictd.report.paper.sentences import counted, decide
 from ictd.report.part import numbers, table
@@ -18,7 +17,7 @@ PATTERN, PATTERN_FULL = "pattern", "pattern_full"
 
 @numbers
 def headline(results):
-    """Numbers of sentences by verdict, errors, and norms of expected updates."""
+    """Numbers of sentences by verdict, and errors."""
     counts = {"": counted(results.decided), "of_figures/": _counts(results, results.on_tasks_of_figures, PATTERN_FULL)}
     found = {"sentences": sum(counts[""].values())}
     for kind, by_verdict in counts.items():
@@ -42,7 +41,7 @@ def headline(results):
         if claim["id"].startswith("beats_zero/") and claim["low"] is not None:
             for key, end in (("", "value"), ("/low", "low"), ("/high", "high")):
                 found[f"over_zero/{claim['setting']}{key}"] = 10 ** claim[end] - 1
-    return found | _expected_updates(results.theory["pretrained"])
+    return found
 
 
 def _errors(over_tasks: pd.DataFrame) -> Iterator[tuple[str, tuple]]:
@@ -52,16 +51,6 @@ def _errors(over_tasks: pd.DataFrame) -> Iterator[tuple[str, tuple]]:
         name = "-".join(str(part) for part in place if part != "")
         length = "enumerated" if error.context_length == ENUMERATED else error.context_length
         yield f"msve/{name}/{length}", error
-
-
-def _expected_updates(pretrained: pd.DataFrame) -> dict[str, float]:
-    """Norms of the expected update at theta^TD with step size one over those at pretrained weights.
-
-    The number of a cell, ``update_at_theta_td/CELL``, is a median over trials.
-    """
-    trained = rows_with(pretrained, position=0.0)
-    ratios = (trained["theta_td"] / trained["looped_norm"]).groupby([trained[key] for key in CELL]).median()
-    return {f"update_at_theta_td/{'-'.join(map(str, cell))}": ratio for cell, ratio in ratios.items()}
 
 
 @table
