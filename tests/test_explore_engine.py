@@ -476,7 +476,7 @@ def test_the_numbers_of_the_exercises(v8):
         f"this factor is {longer['measures']['constantFactor']:.3f}, and the error with 60 layers "
         f"{later_at_60['transformer']:.1f}.",
         f"after 100,000 tasks its error is {longer['error']:.2f}, "
-        rf"\theta^{{\mathrm{{TD}}}}'s {longer['curves'][0]['theta_td']:.2f}.",
+        rf"that of \theta^{{\mathrm{{TD}}}} {longer['curves'][0]['theta_td']:.2f}.",
         "β/α {:.2g} and {:.2g}?".format(*ratio),
     ):
         assert text in page, text
