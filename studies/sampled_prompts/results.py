@@ -499,7 +499,7 @@ def learned_prior(results):
 # Numbers
 
 
-# Ways to read contexts and methods that pages compare.
+# Pages compare these ways to read contexts with these methods.
 QUOTED_PAIRS = [
     ("step", "constant_tuned"),
     ("grouped", "constant_tuned"),

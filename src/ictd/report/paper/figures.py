@@ -64,10 +64,9 @@ def figure_02(results):
 
     In-context TD, and mean parameters in the main setting. Below a map: its squared cosine to in-context TD without
     directions that change no output (mostly in the lower half), the 95% interval, and the trials with one above one
-    half. The pattern emerges if the interval is above one half. Each map shows Q with A
-    as trained. The strip below shows the last row of P, [u, 1]; the other rows of P
-    are zero. Entries are scaled to [-1, 1] by the largest absolute entry of each matrix. Lines separate the blocks of
-    size n.
+    half. The pattern emerges if the interval is above one half. Each map shows Q with A as trained. The strip below
+    shows the last row of P, [u, 1]; the other rows of P are zero. Entries are scaled to [-1, 1] by the largest absolute
+    entry of each matrix. Lines separate the blocks of size n.
     """
     return weights_in(results, "main")
 

@@ -26,19 +26,19 @@ def headline(results):
     for name, error in _errors(over_tasks):
         found[name] = error.mean
         found |= {f"{name}/median": error.median, f"{name}/worst": error.worst_share}
-    of_cells = rows_with(over_tasks, context_length=over_tasks["context_length"].max())
-    of_cells = of_cells[of_cells["env"] != "any"]["mean"]
-    found |= {"msve/lowest": of_cells.min(), "msve/highest": of_cells.max()}
-    enumerated = rows_with(over_tasks, context_length=ENUMERATED)
-    constant = rows_with(enumerated, method="constant").set_index("states")["mean"]
-    enumerated = enumerated[enumerated["env"] != "any"]
+    of_cells = over_tasks[over_tasks["env"] != "any"]
+    longest = rows_with(of_cells, context_length=of_cells["context_length"].max())["mean"]
+    found |= {"msve/lowest": longest.min(), "msve/highest": longest.max()}
+    enumerated = rows_with(of_cells, context_length=ENUMERATED)
+    constant = rows_with(over_tasks, method="constant", context_length=ENUMERATED).set_index("states")["mean"]
     found["enumerated/below_constant"] = int((enumerated["mean"] < enumerated["states"].map(constant)).sum())
-    ratios = [claim["value"] for claim in results.on_experiments if claim["id"].startswith("beats_constant/")]
+    tests = by_name(results.on_experiments)
+    ratios = [claim["value"] for claim in tests.get("beats_constant", [])]
     times = [10**ratio for ratio in ratios if ratio is not None]
     if times:
         found |= {"times_constant/lowest": min(times), "times_constant/highest": max(times)}
-    for claim in results.on_experiments:
-        if claim["id"].startswith("beats_zero/") and claim["low"] is not None:
+    for claim in tests.get("beats_zero", []):
+        if claim["low"] is not None:
             for key, end in (("", "value"), ("/low", "low"), ("/high", "high")):
                 found[f"over_zero/{claim['setting']}{key}"] = 10 ** claim[end] - 1
     return found
